@@ -1,0 +1,3 @@
+module github.com/daybook-mq/daybook
+
+go 1.26
