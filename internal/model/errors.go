@@ -63,7 +63,7 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Errorf-like constructor without formatting: a class and the text for the client.
+// Err makes an error of a class with the text for the client.
 func Err(c Class, detail string) *Error { return &Error{Class: c, Detail: detail} }
 
 // ClassOf finds the class of err or of one of its causes; ClassInternal if none has one.

@@ -2,91 +2,117 @@
 // producers and transactions, keeps the watermarks and wakes who waits for them.
 // It is the reference component: a short lock, decide, append, apply when
 // durable, reply. It does not know topics' names, requests or files.
+//
+// submit.go appends, read.go reads; producers.go, txns.go and snapshot.go are the
+// pure machine behind both.
 package partition
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/daybook-mq/daybook/internal/model"
 	"github.com/daybook-mq/daybook/internal/storage/partlog"
 )
 
+// Settings are what a topic's configuration asks of its partitions.
+type Settings struct {
+	LogAppendTime  bool
+	ProducerExpiry time.Duration // producer.id.expiration.ms; 0 for a day
+	Log            partlog.Policy
+}
+
 // Partition is one partition. All methods may be called from any goroutine.
-type Partition struct{}
+//
+// Invariants, under mu:
+//   - hwm <= next; hwm is the end of the durable part and only grows;
+//   - offsets are handed out in the order in which groups enter the journal,
+//     since both happen under mu;
+//   - state covers all that was appended, durable or not; what readers see is cut
+//     at hwm and at the last stable offset.
+type Partition struct {
+	// immutable
+	id    model.PartitionID
+	store *partlog.Store
+	log   *partlog.Log
+	epoch int32
+	now   func() time.Time
 
-// Origin says who appends, which decides what is checked.
-type Origin uint8
+	settings atomic.Pointer[Settings]
 
-const (
-	// FromClient batches come from a producer: sequences and transactions are checked.
-	FromClient Origin = iota
-	// FromCoordinator batches are the broker's own records (offsets, group and
-	// transaction state, catalogue): no producer checks, control batches allowed.
-	FromCoordinator
-)
-
-// Append is one batch bound for one partition. Submit owns Batch from then on.
-type Append struct {
-	To     *Partition
-	Batch  model.Batch
-	Origin Origin
-	// TxnV2 says that the producer uses transactions v2 (KIP-890): a producer
-	// without state must start at sequence 0.
-	TxnV2 bool
+	mu      sync.Mutex
+	next    model.Offset
+	hwm     model.Offset
+	state   state
+	waiters map[*Waiter]struct{}
+	planned model.Offset // next, inside the group that is being decided
+	repeats []repeat     // retries of batches that are not durable yet
+	deleted bool
 }
 
-// Result tells where a batch went.
-type Result struct {
-	Base          model.Offset
-	LogAppendTime int64 // milliseconds, or -1 when the topic keeps the producer's time
-	LogStart      model.Offset
-	Duplicate     bool // the batch was there already; Base is where
+// repeat is a duplicate whose original is not durable yet.
+type repeat struct {
+	last model.Offset
+	done func(error)
 }
 
-// Submit appends items as one append group: all or none. It returns an error when
-// the group is refused (the *ItemError inside names the item); else done is called
-// exactly once when the group is durable or has failed. done runs on the journal's
-// goroutine: it must be short and must not call Submit. Two items may name one partition.
-func Submit(items []Append, done func([]Result, error)) error { panic("stub") }
-
-// ItemError says which item of a group was refused.
-type ItemError struct {
-	Index int
-	Err   error
+// Open makes the partition over its log and replays what recovery found.
+func Open(store *partlog.Store, id model.PartitionID, s Settings, now func() time.Time) (*Partition, error) {
+	p := &Partition{id: id, store: store, log: store.Log(id), epoch: store.Incarnation(), now: now}
+	rec := p.log.Recovered()
+	p.state = newState()
+	if rec.Snapshot != nil {
+		st, err := decodeState(rec.Snapshot)
+		if err != nil {
+			return nil, fmt.Errorf("open %v: %w", id, err)
+		}
+		p.state = st
+	}
+	for _, b := range rec.Since {
+		if b.BaseOffset() < rec.UpTo {
+			continue
+		}
+		if err := p.state.replay(b); err != nil {
+			return nil, fmt.Errorf("open %v: %w", id, err)
+		}
+	}
+	p.next = p.log.End()
+	p.hwm = p.next
+	p.state.txns.durable(p.hwm)
+	p.state.txns.forget(p.log.Start())
+	p.state.enterEpoch(p.epoch, p.next)
+	p.SetSettings(s)
+	p.log.SetSnapshotter(p.snapshot)
+	return p, nil
 }
 
-func (e *ItemError) Error() string { return e.Err.Error() }
-func (e *ItemError) Unwrap() error { return e.Err }
-
-// Isolation is the isolation level of a read (Kafka's numbers).
-type Isolation int8
-
-// ReadUncommitted ends at the high watermark, ReadCommitted at the last stable offset.
-const (
-	ReadUncommitted Isolation = 0
-	ReadCommitted   Isolation = 1
-)
-
-// AbortedTxn is one entry of a fetch answer's aborted list.
-type AbortedTxn struct {
-	ProducerID int64
-	First      model.Offset // first offset of the aborted transaction
-}
-
-// ReadResult is a fetch of one partition.
-type ReadResult struct {
-	partlog.Chunk
-	HighWatermark, LastStable, LogStart model.Offset
-	Aborted                             []AbortedTxn // read committed only
+// SetSettings replaces the settings.
+func (p *Partition) SetSettings(s Settings) {
+	if s.ProducerExpiry == 0 {
+		s.ProducerExpiry = 24 * time.Hour
+	}
+	p.settings.Store(&s)
+	p.log.SetPolicy(s.Log)
 }
 
 // ID names the partition.
-func (p *Partition) ID() model.PartitionID { panic("stub") }
+func (p *Partition) ID() model.PartitionID { return p.id }
 
-// Read returns whole batches from offset on, up to the isolation's end. At the
-// end it returns an empty chunk; outside [LogStart, HighWatermark], ClassOutOfRange.
-func (p *Partition) Read(ctx context.Context, from model.Offset, maxBytes int, atLeastOne bool, iso Isolation) (ReadResult, error) {
-	panic("stub")
+// LeaderEpoch is the epoch under which this process leads the partition.
+func (p *Partition) LeaderEpoch() int32 { return p.epoch }
+
+// snapshot is the log's Snapshotter; the store makes it durable only after all
+// that it covers is.
+func (p *Partition) snapshot() ([]byte, model.Offset) {
+	expiry := p.settings.Load().ProducerExpiry
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.producers.expire(p.now().Add(-expiry).UnixMilli())
+	p.state.txns.forget(p.log.Start())
+	return p.state.encode(), p.next
 }
 
 // Watermarks is a consistent look at the partition's positions.
@@ -97,50 +123,82 @@ type Watermarks struct {
 }
 
 // Watermarks reads the positions.
-func (p *Partition) Watermarks() Watermarks { panic("stub") }
-
-// ReadableBytes estimates the bytes from offset from to the isolation's end (for
-// long polls); it stops counting at limit.
-func (p *Partition) ReadableBytes(from model.Offset, iso Isolation, limit int) int { panic("stub") }
-
-// Waiter is told when partitions it watches have more to read.
-type Waiter struct {
-	// C gets a value (it has room for one) when something changed.
-	C chan struct{}
+func (p *Partition) Watermarks() Watermarks {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.watermarksLocked()
 }
 
-// NewWaiter makes a waiter.
-func NewWaiter() *Waiter { return &Waiter{C: make(chan struct{}, 1)} }
-
-// Watch registers w until Unwatch. It is woken when the high watermark, the last
-// stable offset or the log start moves, or the partition is deleted.
-func (p *Partition) Watch(w *Waiter) { panic("stub") }
-
-// Unwatch removes w.
-func (p *Partition) Unwatch(w *Waiter) { panic("stub") }
-
-// TimeOffset is an answer to a look-up by time.
-type TimeOffset struct {
-	Offset      model.Offset // -1: none
-	Timestamp   int64        // milliseconds; -1: none
-	LeaderEpoch int32
+func (p *Partition) watermarksLocked() Watermarks {
+	start := p.log.Start()
+	return Watermarks{
+		LogStart: start, HighWatermark: p.hwm, LastStable: max(start, p.state.txns.lastStable(p.hwm)),
+		LeaderEpoch: p.epoch, Bytes: p.log.Size(),
+	}
 }
-
-// OffsetForTime finds the first record, in offset order, at or after ms, below
-// the isolation's end (ListOffsets with a timestamp; KIP-79).
-func (p *Partition) OffsetForTime(ctx context.Context, ms int64, iso Isolation) (TimeOffset, error) {
-	panic("stub")
-}
-
-// MaxTimestamp finds the record with the largest timestamp (KIP-734).
-func (p *Partition) MaxTimestamp(ctx context.Context) (TimeOffset, error) { panic("stub") }
 
 // EpochEnd answers OffsetForLeaderEpoch (KIP-320): the largest known epoch at or
 // below the asked one and the offset where it ends; -1, -1 if the epoch is unknown.
-func (p *Partition) EpochEnd(epoch int32) (int32, model.Offset) { panic("stub") }
+func (p *Partition) EpochEnd(epoch int32) (int32, model.Offset) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state.endOf(epoch, p.hwm)
+}
 
 // DeleteRecords moves the log start to before (-1: the high watermark), durably,
 // and returns the new log start.
 func (p *Partition) DeleteRecords(ctx context.Context, before model.Offset) (model.Offset, error) {
-	panic("stub")
+	w := p.Watermarks()
+	if before == -1 {
+		before = w.HighWatermark
+	}
+	if before < 0 || before > w.HighWatermark {
+		return 0, outOfRange(before, w)
+	}
+	if before <= w.LogStart {
+		return w.LogStart, nil
+	}
+	if err := await(ctx, func(done func(error)) error { return p.log.TrimTo(before, done) }); err != nil {
+		return 0, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wakeLocked()
+	return p.log.Start(), nil
+}
+
+// Delete drops the partition's data for ever. Reads and appends fail from now on;
+// done runs as Submit's does.
+func (p *Partition) Delete(done func(error)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.deleted {
+		return errDeleted
+	}
+	if err := p.log.Drop(done); err != nil {
+		return err
+	}
+	p.deleted = true
+	p.wakeLocked()
+	return nil
+}
+
+// await turns a call with a completion into a blocking one.
+func await(ctx context.Context, start func(done func(error)) error) error {
+	ch := make(chan error, 1)
+	if err := start(func(err error) { ch <- err }); err != nil {
+		return err
+	}
+	select {
+	case err := <-ch:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+var errDeleted = model.Err(model.ClassNotFound, "the topic was deleted; refresh the metadata")
+
+func outOfRange(o model.Offset, w Watermarks) error {
+	return model.Err(model.ClassOutOfRange, fmt.Sprintf("offset %d is outside the log, which holds %d to %d", o, w.LogStart, w.HighWatermark))
 }
