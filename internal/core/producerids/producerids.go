@@ -49,10 +49,10 @@ type reservation struct {
 // all of them.
 func Open(ctx context.Context, log *statelog.Log) (*Allocator, error) {
 	a := &Allocator{log: log}
-	err := log.Replay(ctx, func(r statelog.Record, at model.Offset, _ int64) error {
-		end, err := decode(r.Value)
+	err := log.Replay(ctx, func(e statelog.Entry) error {
+		end, err := decode(e.Value)
 		if err != nil {
-			return fmt.Errorf("producer id reservation at offset %d: %w", at, err)
+			return fmt.Errorf("producer id reservation at offset %d: %w", e.Offset, err)
 		}
 		a.reserved = max(a.reserved, end)
 		return nil
