@@ -11,6 +11,7 @@ import (
 
 // commands are the subcommands of the root, in the order that help shows.
 var commands = []func(*cli.Globals) *cobra.Command{
+	newTopic,
 	newVersion,
 }
 
@@ -93,6 +94,11 @@ func takes(names ...string) cobra.PositionalArgs {
 		}
 	}
 	return func(_ *cobra.Command, args []string) error {
+		for _, a := range args {
+			if a == "" {
+				return cli.Usagef("an argument is empty; this command takes %s", strings.Join(names, " "))
+			}
+		}
 		switch {
 		case len(args) < least:
 			return cli.Usagef("%s is missing", names[len(args)])
