@@ -11,7 +11,6 @@ import (
 
 // commands are the subcommands of the root, in the order that help shows.
 var commands = []func(*cli.Globals) *cobra.Command{
-	newServe,
 	newTopic,
 	newVersion,
 }

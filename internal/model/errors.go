@@ -26,6 +26,8 @@ const (
 	ClassDuplicateSequence              // a sequence older than what is remembered
 	ClassTxnState                       // the transaction is in another state
 	ClassConcurrentTxn                  // the same transactional id is being completed
+	ClassProducerMapping                // the transactional id belongs to another producer id
+	ClassNotInTxn                       // the partition is not part of an open transaction
 	ClassOverloaded                     // a limit is reached; retry later
 	ClassDiskFull                       // no room for new data; retry when there is
 	ClassStorage                        // the disk failed, the partition is quarantined

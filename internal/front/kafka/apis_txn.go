@@ -1,9 +1,29 @@
 package kafka
 
-import "github.com/daybook-mq/daybook/internal/front/kafka/conn"
+import (
+	"github.com/daybook-mq/daybook/internal/front/kafka/codes"
+	"github.com/daybook-mq/daybook/internal/front/kafka/conn"
+)
 
 // txnAPIs are the rows of idempotent and transactional producers.
-func (s *Server) txnAPIs() []conn.API { return nil }
+func (s *Server) txnAPIs() []conn.API {
+	if s.opts.Txns == nil {
+		return nil
+	}
+	return []conn.API{
+		conn.Handle(0, 5, s.initProducerID),
+	}
+}
 
 // txnFeatures are the feature levels that transactions earn.
 func (s *Server) txnFeatures() []feature { return nil }
+
+// producerCode is the code of err for a producer: versions below since know
+// INVALID_PRODUCER_EPOCH where later ones know PRODUCER_FENCED (KIP-588).
+func producerCode(r *conn.Request, err error, since int16) codes.Code {
+	code := codes.For(r.Key, err)
+	if code == codes.ProducerFenced && r.Version < since {
+		return codes.InvalidProducerEpoch
+	}
+	return code
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/core/topics"
+	"github.com/daybook-mq/daybook/internal/core/txn"
 	"github.com/daybook-mq/daybook/internal/front/kafka/conn"
 )
 
@@ -22,6 +23,7 @@ type Options struct {
 	// that each client dialled.
 	Advertise string
 	Topics    *topics.Catalogue
+	Txns      *txn.Coordinator // idempotent and transactional producers
 	Conn      conn.Options
 	Now       func() time.Time // the system's clock
 	Log       *slog.Logger

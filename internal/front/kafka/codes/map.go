@@ -19,6 +19,8 @@ var byClass = map[model.Class]Code{
 	model.ClassDuplicateSequence: DuplicateSequenceNumber,
 	model.ClassTxnState:          InvalidTxnState,
 	model.ClassConcurrentTxn:     ConcurrentTransactions,
+	model.ClassProducerMapping:   InvalidProducerIDMapping,
+	model.ClassNotInTxn:          TransactionAbortable,
 	model.ClassOverloaded:        ThrottlingQuotaExceeded,
 	model.ClassDiskFull:          KafkaStorageError,
 	model.ClassStorage:           KafkaStorageError,
@@ -35,6 +37,11 @@ const (
 	keyFetch        = 1
 	keyListOffsets  = 2
 	keyCreateTopics = 19
+	keyInitProducer = 22
+	keyAddPartsTxn  = 24
+	keyAddOffsets   = 25
+	keyEndTxn       = 26
+	keyTxnOffsets   = 28
 	keyDescribeConf = 32
 	keyAlterConfigs = 33
 	keyCreateParts  = 37
@@ -63,6 +70,24 @@ var byKey = map[keyClass]Code{
 	{keyIncAlterConf, model.ClassInvalid}: InvalidConfig,
 	{keyDescribeConf, model.ClassInvalid}: InvalidRequest,
 	{keyCreateParts, model.ClassInvalid}:  InvalidPartitions,
+	// The coordinator knows that another producer took over; a partition knows
+	// only that the epoch is old. Versions before KIP-588 are mapped back.
+	{keyInitProducer, model.ClassFenced}: ProducerFenced,
+	{keyAddPartsTxn, model.ClassFenced}:  ProducerFenced,
+	{keyAddOffsets, model.ClassFenced}:   ProducerFenced,
+	{keyEndTxn, model.ClassFenced}:       ProducerFenced,
+	// What a producer retries against its coordinator.
+	{keyInitProducer, model.ClassOverloaded}: CoordinatorNotAvailable,
+	{keyInitProducer, model.ClassClosed}:     CoordinatorNotAvailable,
+	{keyAddPartsTxn, model.ClassClosed}:      CoordinatorNotAvailable,
+	{keyAddOffsets, model.ClassClosed}:       CoordinatorNotAvailable,
+	{keyEndTxn, model.ClassClosed}:           CoordinatorNotAvailable,
+	{keyTxnOffsets, model.ClassClosed}:       CoordinatorNotAvailable,
+	{keyInitProducer, model.ClassDiskFull}:   CoordinatorNotAvailable,
+	{keyAddPartsTxn, model.ClassDiskFull}:    CoordinatorNotAvailable,
+	{keyAddOffsets, model.ClassDiskFull}:     CoordinatorNotAvailable,
+	{keyEndTxn, model.ClassDiskFull}:         CoordinatorNotAvailable,
+	{keyTxnOffsets, model.ClassDiskFull}:     CoordinatorNotAvailable,
 }
 
 // For is the code of err in an answer to a request of the given API key; None
