@@ -11,6 +11,7 @@ import (
 
 // commands are the subcommands of the root, in the order that help shows.
 var commands = []func(*cli.Globals) *cobra.Command{
+	newServe,
 	newTopic,
 	newVersion,
 }

@@ -1,10 +1,19 @@
 // Package topics is the catalogue: which topics exist, with what configuration,
 // and where their partitions are. Every change is a record in the catalogue's own
-// partition; look-ups read an immutable snapshot. It does not know requests.
+// partition (docs/formats/catalogue.md); look-ups read what is durable. It does
+// not know requests.
+//
+// catalogue.go changes, records.go replays, config.go and definitions.go give
+// settings their meaning.
 package topics
 
 import (
-	"context"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/daybook-mq/daybook/internal/core/partition"
 	"github.com/daybook-mq/daybook/internal/model"
@@ -15,85 +24,150 @@ type Topic struct {
 	ID         model.TopicID
 	Name       string
 	Internal   bool
+	Created    time.Time
 	Partitions []*partition.Partition
 	Config     Config            // effective values, parsed
-	Overrides  map[string]string // what was set on the topic
+	Overrides  map[string]string // what was set on the topic; not to be changed
 }
 
-// Config holds a topic's effective settings, parsed (see Definitions for all keys).
-type Config struct {
-	CleanupDelete, CleanupCompact bool
-	MaxMessageBytes               int
-	CompressionType               string // "producer", "uncompressed", "gzip", …
-	LogAppendTime                 bool
-	// (and so on: one field for each key that acts)
+// Partition gives one partition; false outside the topic's range.
+func (t *Topic) Partition(i int32) (*partition.Partition, bool) {
+	if i < 0 || int(i) >= len(t.Partitions) {
+		return nil, false
+	}
+	return t.Partitions[i], true
 }
 
-// Spec is what a creation asks for. Partitions < 1 means the broker's default.
-type Spec struct {
-	Name       string
-	Partitions int32
-	Configs    map[string]string
-	Internal   bool
+// maxNameLength is Kafka's limit on topic names, in bytes.
+const maxNameLength = 249
+
+// CheckName says why a topic cannot have this name (Kafka's rules: letters,
+// digits, '.', '_' and '-').
+func CheckName(name string) error {
+	bad := func(why string) error {
+		return model.Err(model.ClassInvalid, fmt.Sprintf("topic name %q %s", name, why))
+	}
+	switch {
+	case name == "":
+		return bad("is empty")
+	case name == "." || name == "..":
+		return bad("is not allowed")
+	case len(name) > maxNameLength:
+		return bad(fmt.Sprintf("has %d characters; at most %d are allowed", len(name), maxNameLength))
+	}
+	for _, c := range []byte(name) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-') {
+			return bad("may hold letters, digits, '.', '_' and '-' only")
+		}
+	}
+	return nil
 }
 
-// ConfigOp changes one key. Op is Kafka's: 0 set, 1 delete, 2 append, 3 subtract.
-type ConfigOp struct {
-	Key, Value string
-	Op         int8
+// ByName looks a topic up.
+func (c *Catalogue) ByName(name string) (*Topic, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	t, ok := c.byName[name]
+	return t, ok
 }
-
-// Catalogue is safe for use from any goroutine.
-type Catalogue struct{}
-
-// ByName and ByID look a topic up in the current snapshot.
-func (c *Catalogue) ByName(name string) (*Topic, bool) { panic("stub") }
 
 // ByID looks a topic up by its id.
-func (c *Catalogue) ByID(id model.TopicID) (*Topic, bool) { panic("stub") }
+func (c *Catalogue) ByID(id model.TopicID) (*Topic, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	t, ok := c.byID[id]
+	return t, ok
+}
 
 // All gives every topic, by name.
-func (c *Catalogue) All() []*Topic { panic("stub") }
-
-// Create makes a topic; with validateOnly it only checks. ClassExists, ClassInvalid, ClassPolicy.
-func (c *Catalogue) Create(ctx context.Context, s Spec, validateOnly bool) (*Topic, error) {
-	panic("stub")
+func (c *Catalogue) All() []*Topic {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	all := make([]*Topic, 0, len(c.byName))
+	for _, t := range c.byName {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *Topic) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
-// Delete removes a topic and its data. ClassNotFound.
-func (c *Catalogue) Delete(ctx context.Context, id model.TopicID) error { panic("stub") }
-
-// AddPartitions grows a topic to total partitions.
-func (c *Catalogue) AddPartitions(ctx context.Context, name string, total int32, validateOnly bool) error {
-	panic("stub")
+// Count gives the number of topics and of their partitions.
+func (c *Catalogue) Count() (topics, partitions int) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.byName), c.partitions
 }
 
-// AlterTopic changes a topic's configuration; AlterBroker the broker's dynamic defaults.
-func (c *Catalogue) AlterTopic(ctx context.Context, name string, ops []ConfigOp, validateOnly bool) error {
-	panic("stub")
+// DescribeTopic lists every setting of a topic with value and origin.
+func (c *Catalogue) DescribeTopic(name string) ([]Described, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	t, ok := c.byName[name]
+	if !ok {
+		return nil, unknownTopic(name)
+	}
+	return c.settings.describe(topicDefinitions, t.Overrides, SourceTopic), nil
 }
 
-// AlterBroker changes the broker's dynamic configuration.
-func (c *Catalogue) AlterBroker(ctx context.Context, ops []ConfigOp, validateOnly bool) error {
-	panic("stub")
+// DescribeBroker lists the broker's settings.
+func (c *Catalogue) DescribeBroker() []Described {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.settings.describe(brokerDefinitions, nil, SourceDynamicBroker)
 }
 
-// Described is one configuration value as DescribeConfigs shows it.
-type Described struct {
-	Key, Value, Default, Type, Doc string
-	Source                         int8 // Kafka's ConfigSource numbers
-	ReadOnly, Sensitive            bool
-	Synonyms                       []Synonym
+// DescribeGroup lists the settings of a group, whether it exists or not.
+func (c *Catalogue) DescribeGroup(group string) []Described {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.settings.describe(groupDefinitions, c.groups[group], SourceGroup)
 }
 
-// Synonym is one place that could have given the value, in order of precedence.
-type Synonym struct {
-	Key, Value string
-	Source     int8
+// Groups names the groups that have settings of their own.
+func (c *Catalogue) Groups() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	names := make([]string, 0, len(c.groups))
+	for g := range c.groups {
+		names = append(names, g)
+	}
+	slices.Sort(names)
+	return names
 }
 
-// DescribeTopic and DescribeBroker list every key with value and origin.
-func (c *Catalogue) DescribeTopic(name string) ([]Described, error) { panic("stub") }
+// GroupSetting gives the effective value of a group's numeric setting.
+func (c *Catalogue) GroupSetting(group, key string) int64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	v, _ := c.settings.resolve(groupDefinitions[key], c.groups[group], SourceGroup)
+	n, _ := strconv.ParseInt(v, 10, 64)
+	return n
+}
 
-// DescribeBroker lists the broker's configuration.
-func (c *Catalogue) DescribeBroker() []Described { panic("stub") }
+// Setting gives the effective value of a broker setting.
+func (c *Catalogue) Setting(key string) string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	v, _ := c.settings.broker(key)
+	return v
+}
+
+// SettingInt gives the effective value of a broker's numeric setting.
+func (c *Catalogue) SettingInt(key string) int64 {
+	n, _ := strconv.ParseInt(c.Setting(key), 10, 64)
+	return n
+}
+
+// SettingMillis gives the effective value of a broker's setting in milliseconds.
+func (c *Catalogue) SettingMillis(key string) time.Duration {
+	return time.Duration(c.SettingInt(key)) * time.Millisecond
+}
+
+func unknownTopic(name string) error {
+	return model.Err(model.ClassNotFound, fmt.Sprintf("topic %q does not exist; create it, or list the topics that do", name))
+}
+
+// isInternal reports the names that Kafka's clients know as internal.
+func isInternal(name string) bool {
+	return strings.HasPrefix(name, "__")
+}
