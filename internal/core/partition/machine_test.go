@@ -44,6 +44,7 @@ func TestSequenceRules(t *testing.T) {
 		before []model.Batch
 		batch  model.Batch
 		v2     bool
+		loose  bool        // not enlisted
 		want   model.Class // ClassInternal: accepted
 		dup    bool
 	}{
@@ -63,6 +64,12 @@ func TestSequenceRules(t *testing.T) {
 		{name: "after a marker of the same epoch the sequence goes on", before: []model.Batch{data(id, 0, 0, 2, true), marker(id, 0, true)}, batch: data(id, 0, 2, 1, true)},
 		{name: "after a marker with a bumped epoch it starts again", before: []model.Batch{data(id, 0, 0, 2, true), marker(id, 1, true)}, batch: data(id, 1, 0, 1, true)},
 		{name: "plain batch inside a transaction", before: []model.Batch{data(id, 0, 0, 2, true)}, batch: data(id, 0, 2, 1, false), want: model.ClassTxnState},
+		{name: "not enlisted, no state", batch: data(id, 0, 0, 1, true), loose: true, want: model.ClassNotInTxn},
+		{name: "not enlisted, after the marker", before: []model.Batch{data(id, 0, 0, 2, true), marker(id, 0, true)}, batch: data(id, 0, 2, 1, true), loose: true, want: model.ClassNotInTxn},
+		{name: "not enlisted, transaction of another epoch", before: []model.Batch{data(id, 0, 0, 2, true)}, batch: data(id, 1, 0, 1, true), loose: true, want: model.ClassNotInTxn},
+		{name: "not enlisted, transaction open", before: []model.Batch{data(id, 0, 0, 2, true)}, batch: data(id, 0, 2, 1, true), loose: true},
+		{name: "not enlisted, repeat", before: []model.Batch{data(id, 0, 0, 2, true), marker(id, 0, true)}, batch: data(id, 0, 0, 2, true), loose: true, dup: true},
+		{name: "not enlisted, stale epoch", before: []model.Batch{marker(id, 1, false)}, batch: data(id, 0, 0, 1, true), loose: true, want: model.ClassFenced},
 		{name: "no producer", batch: data(model.NoProducer, -1, -1, 1, false)},
 	} {
 		s := newState()
@@ -70,7 +77,7 @@ func TestSequenceRules(t *testing.T) {
 		for _, b := range c.before {
 			at = take(t, &s, b, at)
 		}
-		dup, err := s.producers.check(c.batch, c.v2)
+		dup, err := s.producers.check(c.batch, c.v2, !c.loose)
 		switch {
 		case c.want != model.ClassInternal:
 			if err == nil || model.ClassOf(err) != c.want {

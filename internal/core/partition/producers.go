@@ -1,8 +1,10 @@
 package partition
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/daybook-mq/daybook/internal/model"
 )
@@ -63,13 +65,16 @@ func followsSequence(last, next int32) bool {
 }
 
 // check decides on a client's batch. dup is the batch it repeats, if it does.
-func (ps producers) check(b model.Batch, txnV2 bool) (dup *written, err error) {
+func (ps producers) check(b model.Batch, txnV2, enlisted bool) (dup *written, err error) {
 	if b.ProducerID() < 0 {
 		return nil, nil
 	}
 	p := ps[b.ProducerID()]
 	first, last := b.BaseSequence(), lastSequence(b)
 	if p == nil {
+		if err := ps.checkTxn(b, enlisted); err != nil {
+			return nil, err
+		}
 		if txnV2 && first != 0 {
 			return nil, outOfOrder(b, "the first sequence of a producer without state must be 0")
 		}
@@ -82,8 +87,8 @@ func (ps producers) check(b model.Batch, txnV2 bool) (dup *written, err error) {
 			}
 		}
 	}
-	if b.ProducerEpoch() < p.epoch {
-		return nil, fenced(b, p.epoch)
+	if err := ps.checkTxn(b, enlisted); err != nil {
+		return nil, err
 	}
 	if p.txnFirst >= 0 && !b.IsTransactional() {
 		return nil, &model.Error{Class: model.ClassTxnState, Detail: fmt.Sprintf("producer %d has an open transaction here and sent a batch outside of it", b.ProducerID())}
@@ -97,6 +102,20 @@ func (ps producers) check(b model.Batch, txnV2 bool) (dup *written, err error) {
 		return nil, outOfOrder(b, fmt.Sprintf("the last sequence here is %d", p.lastSeq()))
 	}
 	return nil, nil
+}
+
+// checkTxn refuses a stale epoch, and a batch that would begin a transaction
+// without the coordinator's word for it.
+func (ps producers) checkTxn(b model.Batch, enlisted bool) error {
+	p := ps[b.ProducerID()]
+	if p != nil && b.ProducerEpoch() < p.epoch {
+		return fenced(b, p.epoch)
+	}
+	open := p != nil && p.txnFirst >= 0 && p.epoch == b.ProducerEpoch()
+	if b.IsTransactional() && !open && !enlisted {
+		return ErrNotEnlisted
+	}
+	return nil
 }
 
 // apply takes in a batch that was accepted at base, data or marker. For an abort
@@ -140,13 +159,14 @@ func (ps producers) apply(b model.Batch, base model.Offset, marker *markerInfo) 
 	return nil
 }
 
-// checkMarker refuses markers of epochs that are over.
-func (ps producers) checkMarker(b model.Batch, m markerInfo) error {
+// checkMarker refuses markers of epochs that are over. Where each end raises the
+// epoch, a marker of the epoch of the open transaction belongs to the one before.
+func (ps producers) checkMarker(b model.Batch, m markerInfo, txnV2 bool) error {
 	p := ps[b.ProducerID()]
 	if p == nil {
 		return nil
 	}
-	if b.ProducerEpoch() < p.epoch {
+	if b.ProducerEpoch() < p.epoch || (txnV2 && p.txnFirst >= 0 && b.ProducerEpoch() == p.epoch) {
 		return fenced(b, p.epoch)
 	}
 	if m.coordinatorEpoch < p.coordinatorEpoch {
@@ -163,6 +183,29 @@ func (ps producers) expire(before int64) {
 			delete(ps, id)
 		}
 	}
+}
+
+// Producer is what a partition knows of one producer (DescribeProducers, KIP-664).
+type Producer struct {
+	ID                      int64
+	Epoch                   int16
+	LastSequence            int32 // -1: none
+	LastTimestamp           int64 // milliseconds
+	CoordinatorEpoch        int32 // -1: no marker yet
+	CurrentTransactionStart model.Offset
+}
+
+// Producers lists the producers by id. CurrentTransactionStart is -1 for those
+// without an open transaction here.
+func (p *Partition) Producers() []Producer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]Producer, 0, len(p.state.producers))
+	for id, s := range p.state.producers {
+		out = append(out, Producer{id, s.epoch, s.lastSeq(), s.seen, s.coordinatorEpoch, s.txnFirst})
+	}
+	slices.SortFunc(out, func(a, b Producer) int { return cmp.Compare(a.ID, b.ID) })
+	return out
 }
 
 // makeRoom forgets the longest idle tenth when the bound is reached.

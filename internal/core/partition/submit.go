@@ -26,8 +26,16 @@ type Append struct {
 	Origin Origin
 	// TxnV2 says that the producer uses transactions v2 (KIP-890): a producer
 	// without state must start at sequence 0.
+	// For a marker it says that the epoch was raised with the end (KIP-1228).
 	TxnV2 bool
+	// Enlisted says that the coordinator holds the batch's transaction open and
+	// counts this partition in it; without, a batch cannot begin a transaction here.
+	Enlisted bool
 }
+
+// ErrNotEnlisted refuses a batch that would begin a transaction in a partition:
+// only the coordinator can tell whether it may (txn.Coordinator.Enlist; KIP-890).
+var ErrNotEnlisted = model.Err(model.ClassNotInTxn, "the partition is not part of an open transaction of this producer; abort and begin again")
 
 // Result tells where a batch went.
 type Result struct {
@@ -184,9 +192,11 @@ func decideLocked(items []Append, plans []plan, results []Result) (*repeatWait, 
 func (p *Partition) checkLocked(it *Append, m *markerInfo) (*written, error) {
 	switch {
 	case m != nil:
-		return nil, p.state.producers.checkMarker(it.Batch, *m)
+		return nil, p.state.producers.checkMarker(it.Batch, *m, it.TxnV2)
 	case it.Origin == FromClient:
-		return p.state.producers.check(it.Batch, it.TxnV2)
+		return p.state.producers.check(it.Batch, it.TxnV2, it.Enlisted)
+	case it.Batch.IsTransactional():
+		return nil, p.state.producers.checkTxn(it.Batch, it.Enlisted)
 	}
 	return nil, nil
 }

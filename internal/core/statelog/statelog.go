@@ -45,11 +45,14 @@ func (l *Log) Item(rs []Record) partition.Append {
 }
 
 // TxnItem gives records as part of a producer's transaction: they count when the
-// transaction's commit marker is written to this partition.
+// transaction's commit marker is written to this partition. It may be submitted
+// only inside txn.Coordinator.Enlist, which holds the transaction open.
 func (l *Log) TxnItem(rs []Record, producerID int64, epoch int16) partition.Append {
 	m := records.Plain(l.now())
 	m.Transactional, m.ProducerID, m.ProducerEpoch = true, producerID, epoch
-	return l.item(rs, m)
+	it := l.item(rs, m)
+	it.Enlisted = true
+	return it
 }
 
 func (l *Log) item(rs []Record, m records.Meta) partition.Append {

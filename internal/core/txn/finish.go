@@ -15,8 +15,9 @@ const maxGroupMarkers = 1000
 
 // marker is one marker on its way.
 type marker struct {
-	ended Ended
-	to    *partition.Partition
+	ended   Ended
+	version Version
+	to      *partition.Partition
 }
 
 // endLocked carries out a decided end: prep is in a Prepare state. On an error
@@ -116,7 +117,7 @@ func (c *Coordinator) resolve(t *Txn, parts Parts) []marker {
 		for _, i := range parts[topic] {
 			if p, ok := c.opt.Resolve(topic, i); ok {
 				ended := Ended{Topic: topic, Index: i, ProducerID: t.ProducerID, Epoch: t.Epoch, Commit: t.State == PrepareCommit}
-				out = append(out, marker{ended, p})
+				out = append(out, marker{ended, t.Version, p})
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func (c *Coordinator) markerItems(s *shard, ms []marker) []partition.Append {
 
 func (c *Coordinator) markerItem(m marker, coordinatorEpoch int32) partition.Append {
 	b := records.MarkerBatch(c.opt.Now(), m.ended.ProducerID, m.ended.Epoch, records.Marker{Commit: m.ended.Commit, CoordinatorEpoch: coordinatorEpoch})
-	return partition.Append{To: m.to, Batch: b, Origin: partition.FromCoordinator}
+	return partition.Append{To: m.to, Batch: b, Origin: partition.FromCoordinator, TxnV2: m.version == V2}
 }
 
 // submitLocked puts one append group in line. refused names the marker that its
