@@ -6,6 +6,7 @@ package kafka
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/core/txn"
 	"github.com/daybook-mq/daybook/internal/front/kafka/conn"
+	"github.com/daybook-mq/daybook/internal/front/kafka/session"
 )
 
 // Options are what the front needs. Zero values mean the defaults.
@@ -24,17 +26,28 @@ type Options struct {
 	Advertise string
 	Topics    *topics.Catalogue
 	Txns      *txn.Coordinator // idempotent and transactional producers
-	Conn      conn.Options
-	Now       func() time.Time // the system's clock
-	Log       *slog.Logger
+	// AssumeReplicas makes the broker answer as if it had the replicas that
+	// topics and tools ask for.
+	AssumeReplicas bool
+	Conn           conn.Options
+	Now            func() time.Time // the system's clock
+	Log            *slog.Logger
 }
 
 // Server is the front.
 type Server struct {
-	opts Options
-	net  *conn.Server
-	feat []feature
+	opts     Options
+	net      *conn.Server
+	sessions *session.Cache
+	feat     []feature
+
+	advertiseHost string
+	advertisePort int32
 }
+
+// fetchSessionSlots is how many incremental fetch sessions there may be
+// (max.incremental.fetch.session.cache.slots).
+const fetchSessionSlots = 1000
 
 // New makes the front; it starts nothing.
 func New(o Options) (*Server, error) {
@@ -51,11 +64,18 @@ func New(o Options) (*Server, error) {
 		o.Conn.Log = o.Log
 	}
 	s := &Server{opts: o}
+	if o.Advertise != "" {
+		s.advertiseHost, s.advertisePort = splitAddress(o.Advertise)
+		if s.advertisePort == 0 {
+			return nil, fmt.Errorf("advertised address %q is not host:port", o.Advertise)
+		}
+	}
 	table, err := conn.NewTable(s.apis()...)
 	if err != nil {
 		return nil, err
 	}
 	s.feat = s.features()
+	s.sessions = session.NewCache(fetchSessionSlots, o.Now)
 	s.net = conn.NewServer(o.Conn, table)
 	return s, nil
 }

@@ -1,6 +1,10 @@
 package codes
 
-import "github.com/daybook-mq/daybook/internal/model"
+import (
+	"errors"
+
+	"github.com/daybook-mq/daybook/internal/model"
+)
 
 // byClass is what each class is on the wire, unless byKey says otherwise. It is
 // exhaustive: a test walks the classes.
@@ -96,6 +100,9 @@ func For(key int16, err error) Code {
 	if err == nil {
 		return None
 	}
+	if c, ok := errors.AsType[Coded](err); ok {
+		return c.Code()
+	}
 	class := model.ClassOf(err)
 	if c, ok := byKey[keyClass{key, class}]; ok {
 		return c
@@ -109,6 +116,31 @@ func Text(err error) *string {
 	if err == nil {
 		return nil
 	}
-	s := model.ClientText(err)
+	var s string
+	if c, ok := errors.AsType[Coded](err); ok {
+		s = c.ClientText()
+	} else {
+		s = model.ClientText(err)
+	}
 	return &s
 }
+
+// Coded is an error that knows its code. Fronts use it where the protocol has an
+// error that core has no class for.
+type Coded interface {
+	error
+	Code() Code
+	ClientText() string
+}
+
+type codedError struct {
+	code Code
+	text string
+}
+
+// New makes an error with a code and the text for the client.
+func New(code Code, text string) error { return &codedError{code, text} }
+
+func (e *codedError) Error() string      { return e.text }
+func (e *codedError) Code() Code         { return e.code }
+func (e *codedError) ClientText() string { return e.text }

@@ -25,8 +25,8 @@ type Conn struct {
 	replies replies // owns the write side
 
 	// Owned by the reading goroutine.
-	lenBuf   [4]byte
-	software software
+	lenBuf    [4]byte
+	software  software
 	principal string
 
 	evicted   atomic.Bool  // the frame being read was given up
