@@ -18,7 +18,17 @@ func (s *Server) apis() []conn.API {
 
 // logAPIs are the rows of the log: topics, records, offsets of partitions.
 func (s *Server) logAPIs() []conn.API {
-	return []conn.API{
-		conn.Handle(0, 5, s.apiVersions),
+	rows := []conn.API{conn.Handle(0, 5, s.apiVersions)}
+	if s.opts.Topics == nil {
+		return rows
 	}
+	return append(rows,
+		conn.Start(3, 13, s.produce).Shared().Advertised(0),
+		conn.Handle(4, 18, s.fetch),
+		conn.Handle(1, 11, s.listOffsets),
+		conn.Handle(0, 13, s.metadata),
+		conn.Handle(2, 4, s.offsetForLeaderEpoch),
+		conn.Handle(0, 2, s.describeCluster),
+		conn.Handle(0, 0, s.describeTopicPartitions),
+	)
 }
