@@ -88,6 +88,8 @@ type ticket struct {
 	err  error // set before done is closed
 }
 
+func newTicket() *ticket { return &ticket{done: make(chan struct{})} }
+
 func (t *ticket) finish(err error) {
 	t.err = err
 	close(t.done)
@@ -107,7 +109,7 @@ func (t *ticket) wait(ctx context.Context) error {
 func Open(ctx context.Context, o Options) (*Coordinator, error) {
 	c := &Coordinator{opt: o, done: make(chan struct{})}
 	for _, log := range o.States {
-		s := &shard{log: log, txns: map[string]*entry{}, busy: map[string]*entry{}, last: &ticket{done: make(chan struct{})}}
+		s := &shard{log: log, txns: map[string]*entry{}, busy: map[string]*entry{}, last: newTicket()}
 		s.last.finish(nil)
 		if err := s.replay(ctx); err != nil {
 			return nil, fmt.Errorf("open transaction coordinator: %w", err)
@@ -374,7 +376,7 @@ func (c *Coordinator) tryEnd(s *shard, id string, in End) (*ticket, Producer, er
 
 // recordLocked puts a new state in line and takes it in.
 func (c *Coordinator) recordLocked(s *shard, e *entry, next *Txn) (*ticket, error) {
-	t := &ticket{done: make(chan struct{})}
+	t := newTicket()
 	if err := s.log.Append([]statelog.Record{next.record()}, t.finish); err != nil {
 		return nil, err
 	}

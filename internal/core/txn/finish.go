@@ -125,11 +125,11 @@ func (c *Coordinator) resolve(t *Txn, parts Parts) []marker {
 }
 
 func partsOf(ms []marker) Parts {
-	var out Parts
+	out := Parts{}
 	for _, m := range ms {
-		out = out.With(Parts{m.ended.Topic: {m.ended.Index}})
+		out[m.ended.Topic] = append(out[m.ended.Topic], m.ended.Index)
 	}
-	return out
+	return Parts{}.With(out)
 }
 
 // markerItems builds the control batches; the epoch of the shard's partition is
@@ -151,7 +151,7 @@ func (c *Coordinator) markerItem(m marker, coordinatorEpoch int32) partition.App
 // submitLocked puts one append group in line. refused names the marker that its
 // partition would not take; then nothing was appended.
 func (c *Coordinator) submitLocked(s *shard, items []partition.Append, ms []marker) (t *ticket, refused *partition.ItemError, err error) {
-	t = &ticket{done: make(chan struct{})}
+	t = newTicket()
 	err = partition.SubmitEssential(items, func(_ []partition.Result, err error) {
 		if err == nil {
 			for _, m := range ms {

@@ -64,7 +64,7 @@ func (c *Coordinator) expireIdle(s *shard, before int64) {
 		if s.busy[id] != nil || e.txn.UpdatedMS >= before {
 			continue
 		}
-		t := &ticket{done: make(chan struct{})}
+		t := newTicket()
 		if err := s.log.Append([]statelog.Record{{Key: recordKey(id)}}, t.finish); err != nil {
 			c.opt.Log.Warn("expiry of transactional ids waits", "err", err)
 			return

@@ -12,6 +12,12 @@ func (s *Server) txnAPIs() []conn.API {
 	}
 	return []conn.API{
 		conn.Handle(0, 5, s.initProducerID),
+		conn.Handle(0, 5, s.addPartitionsToTxn),
+		conn.Handle(0, 5, s.endTxn),
+		conn.Handle(1, 2, s.writeTxnMarkers),
+		conn.Handle(0, 0, s.describeProducers),
+		conn.Handle(0, 0, s.describeTransactions),
+		conn.Handle(0, 2, s.listTransactions),
 	}
 }
 
