@@ -3,7 +3,13 @@
 // and a wrapper that injects faults. Names are slash-separated paths.
 package vfs
 
-import "io"
+import (
+	"errors"
+	"io"
+)
+
+// ErrLocked is what Lock answers when another process holds the lock.
+var ErrLocked = errors.New("in use by another process")
 
 // FS is a file system. Every method may be called from any goroutine.
 type FS interface {
