@@ -187,6 +187,9 @@ func (g *Group) Idle() bool {
 	return g.state == Empty && g.unsaved && len(g.members) == 0 && len(g.pending) == 0
 }
 
+// Deletable says that there are no members, and none are expected.
+func (g *Group) Deletable() bool { return g.state == Empty && len(g.pending) == 0 }
+
 func (g *Group) enter(s State, now time.Time) {
 	g.state, g.since = s, now
 }

@@ -17,6 +17,7 @@ const (
 	CauseMetadata  Cause = "member metadata changed"
 	CauseLeader    Cause = "leader rejoined"
 	CauseReplaced  Cause = "static member replaced"
+	CauseNoJoin    Cause = "member did not rejoin"
 	CauseNoSync    Cause = "member did not sync"
 	CauseNotSaved  Cause = "assignment not stored"
 	CauseGroupFull Cause = "group full"
@@ -124,7 +125,7 @@ func (g *Group) complete(now time.Time, fx *Effects) {
 	for _, m := range append([]*member(nil), g.order...) {
 		if m.join == 0 && m.instance == "" {
 			g.drop(m, fx)
-			fx.gone(m, CauseExpired, "did not rejoin within the rebalance timeout")
+			fx.gone(m, CauseNoJoin, "")
 		}
 	}
 	if !g.electLeader() && len(g.members) > 0 {

@@ -33,7 +33,7 @@ const (
 	InvalidRegularExpression        // a subscription pattern does not parse
 	InvalidRequest                  // fields that contradict each other
 	UnsupportedVersion              // the request's version cannot do this
-	CoordinatorNotAvailable         // the change could not be stored, or shutting down: retry
+	CoordinatorNotAvailable         // the change could not be stored, or the broker stops: retry
 	CoordinatorLoading              // groups are being read back: retry
 	InvalidCommitSize               // offsets and metadata that do not fit one batch
 )
@@ -63,7 +63,7 @@ var texts = [...]string{
 	InvalidRegularExpression: "the subscription pattern is not a valid RE2 expression; correct it",
 	InvalidRequest:           "the request's fields contradict each other",
 	UnsupportedVersion:       "this version of the request cannot do it; use a newer client",
-	CoordinatorNotAvailable:  "the group's state could not be stored; retry",
+	CoordinatorNotAvailable:  "the coordinator cannot do this now; find it again and retry",
 	CoordinatorLoading:       "the groups are being read back; retry",
 	InvalidCommitSize:        "the offsets do not fit one batch; commit fewer partitions at once",
 }
