@@ -10,9 +10,13 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
+	"github.com/daybook-mq/daybook/internal/core/partition"
 	"github.com/daybook-mq/daybook/internal/core/statelog"
+	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/model"
+	"github.com/daybook-mq/daybook/internal/storage/partlog"
 )
 
 // blockSize is how many ids one durable record reserves. What is left of a block
@@ -45,11 +49,26 @@ type reservation struct {
 	err  error // set before done is closed
 }
 
-// Open reads the reservations in log and returns an allocator that begins above
-// all of them.
-func Open(ctx context.Context, log *statelog.Log) (*Allocator, error) {
-	a := &Allocator{log: log}
-	err := log.Replay(ctx, func(e statelog.Entry) error {
+// PartitionID is where the reservations are: beside the catalogue, where no client
+// sees them and no retention reaches them.
+var PartitionID = model.PartitionID{Topic: topics.CatalogueID, Index: 1}
+
+// Open reads the reservations in the store and returns an allocator that begins
+// above all of them.
+func Open(ctx context.Context, store *partlog.Store, now func() time.Time) (*Allocator, error) {
+	p, err := partition.Open(store, PartitionID, partition.Settings{Log: partlog.Policy{Compact: true}}, now)
+	if err != nil {
+		return nil, fmt.Errorf("open producer ids: %w", err)
+	}
+	a := &Allocator{log: statelog.New(p, now)}
+	if err := a.replay(ctx); err != nil {
+		return nil, fmt.Errorf("open producer ids: %w", err)
+	}
+	return a, nil
+}
+
+func (a *Allocator) replay(ctx context.Context) error {
+	err := a.log.Replay(ctx, func(e statelog.Entry) error {
 		end, err := decode(e.Value)
 		if err != nil {
 			return fmt.Errorf("producer id reservation at offset %d: %w", e.Offset, err)
@@ -57,11 +76,8 @@ func Open(ctx context.Context, log *statelog.Log) (*Allocator, error) {
 		a.reserved = max(a.reserved, end)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	a.next, a.limit = a.reserved, a.reserved
-	return a, nil
+	return err
 }
 
 // Next returns an id that nobody has had before. It blocks only while a new block

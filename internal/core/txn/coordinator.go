@@ -13,32 +13,19 @@ import (
 	"github.com/daybook-mq/daybook/internal/core/partition"
 	"github.com/daybook-mq/daybook/internal/core/producerids"
 	"github.com/daybook-mq/daybook/internal/core/statelog"
+	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/model"
 )
 
 // maxIDsPerShard bounds the transactional ids of one shard.
 const maxIDsPerShard = 100_000
 
-// Limits are the broker settings that the coordinator obeys; they may change at
-// any time.
-type Limits struct {
-	MaxTimeout time.Duration // transaction.max.timeout.ms
-	Expiration time.Duration // transactional.id.expiration.ms
-}
-
-// DefaultLimits are Kafka's.
-func DefaultLimits() Limits {
-	return Limits{MaxTimeout: 15 * time.Minute, Expiration: 7 * 24 * time.Hour}
-}
+// StateTopic is the internal topic that holds the states.
+const StateTopic = "__transaction_state"
 
 // Options say what a coordinator works with; all fields are needed.
 type Options struct {
-	// States are the partitions of __transaction_state, in order.
-	States []*statelog.Log
-	// Resolve finds a partition; false if there is none (any more).
-	Resolve func(topic string, index int32) (*partition.Partition, bool)
-	IDs     *producerids.Allocator
-	Limits  func() Limits
+	IDs *producerids.Allocator
 	// Ended is told of each marker that is durable, in journal order, before the
 	// reply to who ended the transaction. It runs on the journal's goroutine: it
 	// must be short and must not append.
@@ -60,6 +47,7 @@ type Ended struct {
 // from any goroutine.
 type Coordinator struct {
 	opt    Options
+	topics *topics.Catalogue
 	shards []*shard
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -78,8 +66,25 @@ type shard struct {
 // entry is a transactional id under its shard's lock.
 type entry struct {
 	txn Txn
+	// end is the newest end of a transaction. Until it is durable nothing new may
+	// begin, or Ended would be told of it after the beginning of what follows.
+	end *ticket
 	// left are the partitions that miss their marker; only in a Prepare state.
 	left Parts
+}
+
+// ending reports that the last transaction's end is on its way to the disk.
+func (e *entry) ending() bool {
+	if e.end == nil {
+		return false
+	}
+	select {
+	case <-e.end.done:
+		e.end = nil
+		return false
+	default:
+		return true
+	}
 }
 
 // ticket is an append on its way to the disk.
@@ -104,32 +109,52 @@ func (t *ticket) wait(ctx context.Context) error {
 	}
 }
 
-// Open reads the state, finishes the transactions whose end was decided, and
-// starts the goroutine behind time-outs; Close stops it.
-func Open(ctx context.Context, o Options) (*Coordinator, error) {
-	c := &Coordinator{opt: o, done: make(chan struct{})}
-	for _, log := range o.States {
-		s := &shard{log: log, txns: map[string]*entry{}, busy: map[string]*entry{}, last: newTicket()}
+// Open makes the internal topic if it is not there, reads the states, finishes the
+// transactions whose end was decided, and starts the goroutine behind time-outs;
+// Close stops it.
+func Open(ctx context.Context, cat *topics.Catalogue, o Options) (*Coordinator, error) {
+	c := &Coordinator{opt: o, topics: cat, done: make(chan struct{})}
+	t, ok := cat.ByName(StateTopic)
+	if !ok {
+		var err error
+		if t, err = c.createTopic(ctx); err != nil {
+			return nil, fmt.Errorf("create %s: %w", StateTopic, err)
+		}
+	}
+	for _, p := range t.Partitions {
+		s := &shard{log: statelog.New(p, o.Now), txns: map[string]*entry{}, busy: map[string]*entry{}, last: newTicket()}
 		s.last.finish(nil)
 		if err := s.replay(ctx); err != nil {
-			return nil, fmt.Errorf("open transaction coordinator: %w", err)
+			return nil, fmt.Errorf("read %s: %w", StateTopic, err)
 		}
 		c.shards = append(c.shards, s)
 	}
-	now := o.Now().UnixMilli()
 	for _, s := range c.shards {
-		s.mu.Lock()
-		for _, e := range s.busy {
-			if e.txn.State.Preparing() {
-				c.finishLocked(s, e, now)
-			}
-		}
-		s.mu.Unlock()
+		c.tickShard(s, o.Now().UnixMilli())
 	}
 	run, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	go c.run(run)
 	return c, nil
+}
+
+func (c *Coordinator) createTopic(ctx context.Context) (*topics.Topic, error) {
+	return c.topics.Create(ctx, topics.Spec{
+		Name: StateTopic, Internal: true,
+		Partitions: int32(c.topics.SettingInt("transaction.state.log.num.partitions")),
+		Configs: map[string]string{
+			"cleanup.policy": "compact", "compression.type": "uncompressed", "segment.bytes": "104857600",
+		},
+	}, false)
+}
+
+// resolvePartition finds a partition; false if there is none (any more).
+func (c *Coordinator) resolvePartition(topic string, index int32) (*partition.Partition, bool) {
+	t, ok := c.topics.ByName(topic)
+	if !ok {
+		return nil, false
+	}
+	return t.Partition(index)
 }
 
 // Close stops the time-outs. Commands that are under way end by themselves.
@@ -202,7 +227,7 @@ var ErrTimeout = model.Err(model.ClassInvalid, "the transaction timeout must be 
 // returns ClassConcurrentTxn after it has aborted an open transaction: ask again.
 // ErrTimeout, ClassFenced (KIP-360), ClassOverloaded.
 func (c *Coordinator) Init(ctx context.Context, id string, in Init) (Producer, error) {
-	if in.TimeoutMS <= 0 || time.Duration(in.TimeoutMS)*time.Millisecond > c.opt.Limits().MaxTimeout {
+	if in.TimeoutMS <= 0 || time.Duration(in.TimeoutMS)*time.Millisecond > c.topics.SettingMillis("transaction.max.timeout.ms") {
 		return Producer{}, ErrTimeout
 	}
 	in.FreshID = noID
@@ -275,6 +300,9 @@ func (c *Coordinator) addLocked(s *shard, id string, p Producer, parts Parts, v 
 	if e == nil {
 		return nil, wrongMapping(id, p.ID)
 	}
+	if e.ending() {
+		return nil, errCompleting
+	}
 	next, err := e.txn.add(p.ID, p.Epoch, parts, v, c.nowMS())
 	if err != nil {
 		return nil, err
@@ -298,6 +326,9 @@ func (s *shard) verifyLocked(id string, p Producer, topic string, index int32) e
 	e := s.txns[id]
 	if e == nil {
 		return wrongMapping(id, p.ID)
+	}
+	if e.ending() {
+		return errCompleting
 	}
 	return e.txn.verify(p.ID, p.Epoch, topic, index)
 }

@@ -51,7 +51,7 @@ func (c *Coordinator) endWholeLocked(s *shard, e *entry, prep *Txn) (*ticket, bo
 			return nil, false, err
 		}
 		if refused == nil {
-			e.txn = *after
+			e.txn, e.end = *after, t
 			s.noteLocked(after.ID, e)
 			return t, true, nil
 		}
@@ -94,6 +94,7 @@ func (c *Coordinator) finishLocked(s *shard, e *entry, now int64) *ticket {
 		c.opt.Log.Warn("transaction completion waits", "transactionalId", e.txn.ID, "err", err)
 		return nil
 	}
+	e.end = t
 	return t
 }
 
@@ -115,7 +116,7 @@ func (c *Coordinator) resolve(t *Txn, parts Parts) []marker {
 	out := make([]marker, 0, parts.Len())
 	for _, topic := range parts.Topics() {
 		for _, i := range parts[topic] {
-			if p, ok := c.opt.Resolve(topic, i); ok {
+			if p, ok := c.resolvePartition(topic, i); ok {
 				ended := Ended{Topic: topic, Index: i, ProducerID: t.ProducerID, Epoch: t.Epoch, Commit: t.State == PrepareCommit}
 				out = append(out, marker{ended, t.Version, p})
 			}

@@ -95,7 +95,7 @@ func (c *Coordinator) writeMark(m Mark) (*ticket, error) {
 	if m.CoordinatorEpoch > c.shards[0].log.Partition().LeaderEpoch() {
 		return nil, ErrCoordinatorFenced
 	}
-	p, ok := c.opt.Resolve(m.Topic, m.Index)
+	p, ok := c.resolvePartition(m.Topic, m.Index)
 	if !ok {
 		return nil, model.Err(model.ClassNotFound, "no such partition")
 	}

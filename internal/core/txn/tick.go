@@ -33,7 +33,7 @@ func (c *Coordinator) run(ctx context.Context) {
 		}
 		expired = now
 		for _, s := range c.shards {
-			c.expireIdle(s, now.Add(-c.opt.Limits().Expiration).UnixMilli())
+			c.expireIdle(s, now.Add(-c.topics.SettingMillis("transactional.id.expiration.ms")).UnixMilli())
 		}
 	}
 }
