@@ -13,6 +13,8 @@ import (
 var commands = []func(*cli.Globals) *cobra.Command{
 	newServe,
 	newTopic,
+	newProduce,
+	newConsume,
 	newVersion,
 }
 

@@ -121,7 +121,7 @@ func perform(t *testing.T, addr, command string) string {
 	var b strings.Builder
 	b.WriteString(r.out)
 	if r.out != "" && !strings.HasSuffix(r.out, "\n") {
-		b.WriteString("(no newline)\n")
+		b.WriteString("\n(no newline)\n")
 	}
 	for line := range strings.Lines(r.err) {
 		b.WriteString("! " + line)
@@ -141,6 +141,7 @@ var scrubs = []struct {
 	{regexp.MustCompile(`"id": "[A-Za-z0-9_-]{22}"`), `"id": "TOPIC-ID"`},
 	{regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "TIME"},
 	{regexp.MustCompile(`"timestamp": ?1\d{12}`), `"timestamp":TIME`},
+	{regexp.MustCompile(`"seconds": [0-9.e-]+`), `"seconds": SECONDS`},
 	{regexp.MustCompile(`in \d+(\.\d+)?(µs|ms|s) \([^)]*/s\)`), "in DURATION (RATE)"},
 }
 

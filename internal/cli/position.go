@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Position is a place in a topic's partitions as a person writes it.
@@ -95,6 +96,22 @@ func (p Position) IsStart() bool { return p.kind == positionStart }
 // IsEnd reports whether p is the end of the log.
 func (p Position) IsEnd() bool { return p.kind == positionEnd }
 
+// ClientOffset is p as an option of the consuming client.
+func (p Position) ClientOffset() kgo.Offset {
+	o := kgo.NewOffset()
+	switch p.kind {
+	case positionEnd:
+		return o.AtEnd()
+	case positionOffset:
+		return o.At(p.offset)
+	case positionTail:
+		return o.AtEnd().Relative(-p.offset)
+	case positionTime:
+		return o.AfterMilli(p.time.UnixMilli())
+	}
+	return o.AtStart()
+}
+
 // Span is what a partition holds: its first offset and the next one to come.
 type Span struct{ Start, End int64 }
 
@@ -175,4 +192,25 @@ func (p Position) Resolve(ctx context.Context, admin *kadm.Client, spans Spans) 
 		}
 	}
 	return out, nil
+}
+
+// Stable lowers the ends to the last stable offsets: what a reader of committed
+// records can get to.
+func (s Spans) Stable(ctx context.Context, admin *kadm.Client, topics ...string) error {
+	stable, err := admin.ListCommittedOffsets(ctx, topics...)
+	if err != nil {
+		return Failed("ask for stable offsets", err)
+	}
+	var bad error
+	stable.Each(func(o kadm.ListedOffset) {
+		if o.Err != nil {
+			bad = Refused("ask for the stable offset of "+o.Topic, o.Err, "")
+			return
+		}
+		if span, ok := s[o.Topic][o.Partition]; ok {
+			span.End = min(span.End, max(o.Offset, span.Start))
+			s[o.Topic][o.Partition] = span
+		}
+	})
+	return bad
 }

@@ -76,7 +76,7 @@ func Configs(ctx context.Context, g *cli.Globals, topic, word string, documentat
 	defer conn.Close()
 	ctx, cancel := g.Limit(ctx)
 	defer cancel()
-	if _, err := find(ctx, conn, topic); err != nil {
+	if _, err := conn.Topics(ctx, topic); err != nil {
 		return err
 	}
 	all, err := effectiveConfigs(ctx, conn, documentation, topic)

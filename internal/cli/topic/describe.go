@@ -40,7 +40,7 @@ func Describe(ctx context.Context, g *cli.Globals, names []string, allConfigs bo
 	defer conn.Close()
 	ctx, cancel := g.Limit(ctx)
 	defer cancel()
-	details, err := find(ctx, conn, names...)
+	details, err := conn.Topics(ctx, names...)
 	if err != nil {
 		return err
 	}

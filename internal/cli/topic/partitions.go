@@ -79,7 +79,7 @@ func AddPartitions(ctx context.Context, g *cli.Globals, topic string, to, add in
 func planGrowth(ctx context.Context, g *cli.Globals, conn *cli.Conn, topic string, to, add int) (Growth, error) {
 	limited, cancel := g.Limit(ctx)
 	defer cancel()
-	details, err := find(limited, conn, topic)
+	details, err := conn.Topics(limited, topic)
 	if err != nil {
 		return Growth{}, err
 	}

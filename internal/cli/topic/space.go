@@ -31,7 +31,7 @@ func Sizes(ctx context.Context, g *cli.Globals, names []string, byPartition bool
 	defer conn.Close()
 	ctx, cancel := g.Limit(ctx)
 	defer cancel()
-	details, err := find(ctx, conn, names...)
+	details, err := conn.Topics(ctx, names...)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func Trim(ctx context.Context, g *cli.Globals, topic string, o TrimOptions) erro
 func planTrim(ctx context.Context, g *cli.Globals, conn *cli.Conn, topic string, before cli.Position, o TrimOptions) ([]Trimmed, error) {
 	ctx, cancel := g.Limit(ctx)
 	defer cancel()
-	if _, err := find(ctx, conn, topic); err != nil {
+	if _, err := conn.Topics(ctx, topic); err != nil {
 		return nil, err
 	}
 	spans, err := cli.ListSpans(ctx, conn.Admin, topic)

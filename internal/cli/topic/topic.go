@@ -67,32 +67,6 @@ func List(ctx context.Context, g *cli.Globals, internal bool) error {
 // idText is a topic id as Kafka's own tools print it.
 func idText(id kadm.TopicID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
-// find asks for the details of the named topics and refuses when one of them
-// does not exist.
-func find(ctx context.Context, conn *cli.Conn, names ...string) (kadm.TopicDetails, error) {
-	details, err := conn.Admin.ListTopicsWithInternal(ctx, names...)
-	if err != nil {
-		return nil, cli.Failed("look topics up", err)
-	}
-	for _, name := range names {
-		t, ok := details[name]
-		if !ok {
-			return nil, cli.Refused("topic "+name, kerr.UnknownTopicOrPartition, "")
-		}
-		if t.Err != nil {
-			return nil, cli.Refused("topic "+name, t.Err, notFoundText(t.Err))
-		}
-	}
-	return details, nil
-}
-
-func notFoundText(err error) string {
-	if err == kerr.UnknownTopicOrPartition {
-		return "there is no such topic"
-	}
-	return ""
-}
-
 // CreateOptions say what new topics are like.
 type CreateOptions struct {
 	Partitions        int32 // -1: the broker's default
@@ -214,11 +188,7 @@ func Delete(ctx context.Context, g *cli.Globals, names []string, ifExists, yes b
 	for _, a := range answers.Sorted() {
 		missing := a.Err == kerr.UnknownTopicOrPartition && ifExists
 		if a.Err != nil && !missing {
-			text := a.ErrMessage
-			if text == "" {
-				text = notFoundText(a.Err)
-			}
-			failed = joinFailures(g, failed, cli.Refused("delete topic "+a.Topic, a.Err, text))
+			failed = joinFailures(g, failed, cli.NoTopic(a.Topic, a.Err))
 			continue
 		}
 		out = append(out, deleted{a.Topic, !missing})
