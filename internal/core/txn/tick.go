@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/daybook-mq/daybook/internal/clock"
 	"github.com/daybook-mq/daybook/internal/core/statelog"
 )
 
@@ -15,27 +16,21 @@ const expireEvery = time.Minute
 
 func (c *Coordinator) run(ctx context.Context) {
 	defer close(c.done)
-	tick := time.NewTicker(tickEvery)
-	defer tick.Stop()
 	var expired time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	clock.Every(ctx, tickEvery, func() {
 		now := c.opt.Now()
 		for _, s := range c.shards {
 			c.tickShard(s, now.UnixMilli())
 		}
 		if now.Sub(expired) < expireEvery {
-			continue
+			return
 		}
 		expired = now
+		before := now.Add(-c.topics.SettingMillis("transactional.id.expiration.ms"))
 		for _, s := range c.shards {
-			c.expireIdle(s, now.Add(-c.topics.SettingMillis("transactional.id.expiration.ms")).UnixMilli())
+			c.expireIdle(s, before.UnixMilli())
 		}
-	}
+	})
 }
 
 // tickShard aborts what has timed out, under a raised epoch so that the producer

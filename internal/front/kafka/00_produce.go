@@ -29,6 +29,7 @@ const keyProduce = 0
 // produceCall is one request on its way.
 type produceCall struct {
 	s       *Server
+	in      *kmsg.ProduceRequest
 	version int16
 	acks    int16
 	resp    *kmsg.ProduceResponse
@@ -38,7 +39,7 @@ type produceCall struct {
 }
 
 func (s *Server) produce(ctx context.Context, r *conn.Request, in *kmsg.ProduceRequest, done func(kmsg.Response, error)) {
-	c := &produceCall{s: s, version: r.Version, acks: in.Acks, done: done, resp: kmsg.NewPtrProduceResponse()}
+	c := &produceCall{s: s, in: in, version: r.Version, acks: in.Acks, done: done, resp: kmsg.NewPtrProduceResponse()}
 	c.resp.Topics = make([]kmsg.ProduceResponseTopic, len(in.Topics))
 	c.left.Store(1)
 	for i := range in.Topics {
@@ -94,7 +95,7 @@ func (c *produceCall) append(t *topics.Topic, recs []byte, out *kmsg.ProduceResp
 	}
 	c.left.Add(1)
 	item := partition.Append{To: p, Batch: batch, TxnV2: c.version >= 12 && batch.IsTransactional()}
-	err = partition.Submit([]partition.Append{item}, func(res []partition.Result, err error) {
+	err = c.submit(t, item, func(res []partition.Result, err error) {
 		if err != nil {
 			c.refuse(out, err)
 		} else {
