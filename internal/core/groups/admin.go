@@ -2,6 +2,7 @@ package groups
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/core/groups/classic"
@@ -35,13 +36,18 @@ func (c *Coordinator) List() []Listed {
 	return out
 }
 
-// Describe shows one group; false when there is none.
-func (c *Coordinator) Describe(id string) (d classic.Description, ok bool) {
-	ok = c.with(id, false, func(g *group, _ time.Time) answers {
+// Describe shows one group, or says why not: GroupNotFound when there is none.
+func (c *Coordinator) Describe(id string) (d classic.Description, why refusal.Reason) {
+	if c.stopped.Load() {
+		return d, refusal.CoordinatorNotAvailable
+	}
+	if !c.with(id, false, func(g *group, _ time.Time) answers {
 		d = g.classic.Describe()
 		return nil
-	})
-	return d, ok
+	}) {
+		return d, refusal.GroupNotFound
+	}
+	return d, refusal.None
 }
 
 // Delete removes a group without members, with its offsets, and calls done when
@@ -149,8 +155,18 @@ func (c *Coordinator) DeleteOffsets(id string, keys []offsets.Key, done func(Com
 	}
 }
 
-// TopicDeleted removes every group's offsets of a topic that is no more.
-func (c *Coordinator) TopicDeleted(name string) {
+// topicChanged follows the catalogue.
+func (c *Coordinator) topicChanged(ch topics.Change) {
+	if ch.Deleted != nil {
+		c.topicDeleted(ch.Deleted.Name)
+	}
+	if ch.Grown != nil {
+		c.partitionsAdded(ch.Grown, int32(ch.Partitions))
+	}
+}
+
+// topicDeleted removes every group's offsets of a topic that is no more.
+func (c *Coordinator) topicDeleted(name string) {
 	for _, g := range c.all() {
 		g.do(c.opts.Now(), func(g *group, _ time.Time) answers {
 			c.dropTopicLocked(g, name)
@@ -175,12 +191,15 @@ func (c *Coordinator) dropTopicLocked(g *group, name string) {
 	}
 }
 
-// PartitionsAdded commits offset 0 for the new partitions, from index first on, in
+// partitionsAdded commits offset 0 for the new partitions, from index first on, in
 // every group that has offsets of the topic: records that come before a consumer
 // has found the partition are then not passed over, whatever it does without a
 // committed offset.
-func (c *Coordinator) PartitionsAdded(t *topics.Topic, first int32) {
+// It returns when that is durable, so that who asked for partitions can rely on it.
+func (c *Coordinator) partitionsAdded(t *topics.Topic, first int32) {
 	at := c.opts.Now().UnixMilli()
+	var storing sync.WaitGroup
+	defer storing.Wait()
 	for _, g := range c.all() {
 		g.do(c.opts.Now(), func(g *group, _ time.Time) answers {
 			keys := g.offsets.Keys(t.Name)
@@ -211,7 +230,9 @@ func (c *Coordinator) PartitionsAdded(t *topics.Topic, first int32) {
 					c.opts.Log.Warn("no first offset for new partitions",
 						slog.String("group", g.id), slog.String("topic", t.Name), slog.Any("err", err))
 				}
+				storing.Done()
 			}
+			storing.Add(1)
 			if err := g.commitLocked(cs, rs, note); err != nil {
 				note(err)
 			}

@@ -120,6 +120,7 @@ func start(ctx context.Context, cat *topics.Catalogue, parts []*partition.Partit
 		return nil, err
 	}
 	c.dropLostTopics()
+	cat.Watch(c.topicChanged)
 	run, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	c.done.Add(1)

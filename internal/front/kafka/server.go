@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/daybook-mq/daybook/internal/core/groups"
 	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/core/txn"
 	"github.com/daybook-mq/daybook/internal/front/kafka/conn"
@@ -25,7 +26,8 @@ type Options struct {
 	// that each client dialled.
 	Advertise string
 	Topics    *topics.Catalogue
-	Txns      *txn.Coordinator // idempotent and transactional producers
+	Groups    *groups.Coordinator // consumer groups and committed offsets
+	Txns      *txn.Coordinator    // idempotent and transactional producers
 	// AssumeReplicas makes the broker answer as if it had the replicas that
 	// topics and tools ask for.
 	AssumeReplicas bool

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/daybook-mq/daybook/internal/core/groups/refusal"
 	"github.com/daybook-mq/daybook/internal/model"
 )
 
@@ -69,5 +70,23 @@ func TestNumbers(t *testing.T) {
 		if tc.got != tc.want.Code {
 			t.Errorf("%s is %d, want %d", tc.want.Message, tc.got, tc.want.Code)
 		}
+	}
+}
+
+// TestEveryReasonHasACode walks the reasons of groups up to the last one.
+func TestEveryReasonHasACode(t *testing.T) {
+	for r := refusal.None + 1; r <= refusal.InvalidCommitSize; r++ {
+		if code, ok := byReason[r]; !ok || code == None || kerr.ErrorForCode(code) == nil {
+			t.Errorf("reason %d (%v) becomes %d", r, r, code)
+		}
+		if ReasonText(r) == nil || *ReasonText(r) == "" {
+			t.Errorf("reason %d has no text", r)
+		}
+	}
+	if len(byReason) != int(refusal.InvalidCommitSize)+1 {
+		t.Errorf("%d reasons are mapped, the last is %d", len(byReason), refusal.InvalidCommitSize)
+	}
+	if ForReason(refusal.InvalidCommitSize+1) != UnknownServerError || ReasonText(refusal.None) != nil {
+		t.Error("an unknown reason, or none, is not told apart")
 	}
 }
