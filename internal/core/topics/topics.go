@@ -171,3 +171,13 @@ func unknownTopic(name string) error {
 func isInternal(name string) bool {
 	return strings.HasPrefix(name, "__")
 }
+
+// DescribeOverrides lists every setting as a topic with these overrides has it.
+func (c *Catalogue) DescribeOverrides(overrides map[string]string) []Described {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.settings.describe(topicDefinitions, overrides, SourceTopic)
+}
+
+// Watermarks are the positions of the catalogue's own log.
+func (c *Catalogue) Watermarks() partition.Watermarks { return c.log.Partition().Watermarks() }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"slices"
 
+	"github.com/daybook-mq/daybook/internal/front/kafka/admin"
 	"github.com/daybook-mq/daybook/internal/front/kafka/conn"
 )
 
@@ -11,6 +12,7 @@ import (
 func (s *Server) apis() []conn.API {
 	return slices.Concat(
 		s.logAPIs(),
+		s.adminAPIs(),
 		s.groupAPIs(),
 		s.txnAPIs(),
 	)
@@ -31,4 +33,19 @@ func (s *Server) logAPIs() []conn.API {
 		conn.Handle(0, 2, s.describeCluster),
 		conn.Handle(0, 0, s.describeTopicPartitions),
 	)
+}
+
+// adminAPIs are the rows that manage topics, settings and the node.
+func (s *Server) adminAPIs() []conn.API {
+	if s.opts.Topics == nil {
+		return nil
+	}
+	h := &admin.Handlers{
+		Topics: s.opts.Topics, NodeID: s.opts.NodeID, AssumeReplicas: s.opts.AssumeReplicas,
+		LogDir: s.opts.LogDir, Space: s.opts.Space, Advertised: s.advertised,
+	}
+	for _, f := range s.feat {
+		h.Features = append(h.Features, admin.Feature{Name: f.name, Level: f.used})
+	}
+	return h.APIs()
 }

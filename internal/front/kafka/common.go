@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"fmt"
 	"net"
 	"strconv"
 
@@ -13,7 +12,7 @@ import (
 
 // coded is an error whose code the front decides itself.
 func coded(code codes.Code, format string, args ...any) error {
-	return codes.New(code, fmt.Sprintf(format, args...))
+	return codes.Errorf(code, format, args...)
 }
 
 // lookupTopic finds a topic by id (protocol versions that have ids) or by name.

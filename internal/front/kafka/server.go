@@ -31,9 +31,13 @@ type Options struct {
 	// AssumeReplicas makes the broker answer as if it had the replicas that
 	// topics and tools ask for.
 	AssumeReplicas bool
-	Conn           conn.Options
-	Now            func() time.Time // the system's clock
-	Log            *slog.Logger
+	// LogDir is the data directory as clients are told; Space gives the room on
+	// its file system, in bytes.
+	LogDir string
+	Space  func() (total, usable int64)
+	Conn   conn.Options
+	Now    func() time.Time // the system's clock
+	Log    *slog.Logger
 }
 
 // Server is the front.
@@ -72,11 +76,11 @@ func New(o Options) (*Server, error) {
 			return nil, fmt.Errorf("advertised address %q is not host:port", o.Advertise)
 		}
 	}
+	s.feat = s.features()
 	table, err := conn.NewTable(s.apis()...)
 	if err != nil {
 		return nil, err
 	}
-	s.feat = s.features()
 	s.sessions = session.NewCache(fetchSessionSlots, o.Now)
 	s.net = conn.NewServer(o.Conn, table)
 	return s, nil

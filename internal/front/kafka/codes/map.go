@@ -1,7 +1,9 @@
 package codes
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/daybook-mq/daybook/internal/model"
 )
@@ -103,6 +105,9 @@ func For(key int16, err error) Code {
 	if c, ok := errors.AsType[Coded](err); ok {
 		return c.Code()
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return RequestTimedOut
+	}
 	class := model.ClassOf(err)
 	if c, ok := byKey[keyClass{key, class}]; ok {
 		return c
@@ -138,8 +143,10 @@ type codedError struct {
 	text string
 }
 
-// New makes an error with a code and the text for the client.
-func New(code Code, text string) error { return &codedError{code, text} }
+// Errorf makes an error with a code and the text for the client.
+func Errorf(code Code, format string, args ...any) error {
+	return &codedError{code, fmt.Sprintf(format, args...)}
+}
 
 func (e *codedError) Error() string      { return e.text }
 func (e *codedError) Code() Code         { return e.code }
