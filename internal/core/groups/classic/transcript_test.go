@@ -89,6 +89,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData, out *strings.Builder)
 	switch d.Cmd {
 	case "config":
 		s.cfg.InitialRebalanceDelay = s.duration(t, d, "delay", "0s")
+		s.cfg.NewMemberTimeout = s.duration(t, d, "newmember", "5m")
 		fmt.Sscan(arg(d, "max", "100"), &s.cfg.MaxSize)
 	case "join":
 		s.join(t, d, out)
