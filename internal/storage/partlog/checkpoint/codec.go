@@ -18,7 +18,7 @@ const (
 	headerSize    = 64
 	posHeaderCRC  = headerSize - 4
 	segmentSize   = 24
-	partitionSize = 40
+	partitionSize = 48
 )
 
 // State is what a checkpoint says.
@@ -42,6 +42,7 @@ type Segment struct {
 type Partition struct {
 	ID       model.PartitionID
 	Start    model.Offset
+	End      model.Offset // one past the last offset then; to notice what is missing
 	UpTo     model.Offset // the snapshot covers what is below
 	Snapshot []byte
 }
@@ -54,32 +55,33 @@ func Encode(s State) []byte {
 	}
 	buf := make([]byte, headerSize, n)
 	for _, seg := range s.Segments {
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(seg.File))
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(seg.Size))
+		buf = binary.BigEndian.AppendUint64(buf, uint64(seg.File))
+		buf = binary.BigEndian.AppendUint64(buf, uint64(seg.Size))
 		var flags uint64
 		if seg.Adopted {
 			flags = 1
 		}
-		buf = binary.LittleEndian.AppendUint64(buf, flags)
+		buf = binary.BigEndian.AppendUint64(buf, flags)
 	}
 	for _, p := range s.Partitions {
 		buf = append(buf, p.ID.Topic[:]...)
-		buf = binary.LittleEndian.AppendUint32(buf, uint32(p.ID.Index))
-		buf = binary.LittleEndian.AppendUint32(buf, uint32(len(p.Snapshot)))
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(p.Start))
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(p.UpTo))
+		buf = binary.BigEndian.AppendUint32(buf, uint32(p.ID.Index))
+		buf = binary.BigEndian.AppendUint32(buf, uint32(len(p.Snapshot)))
+		buf = binary.BigEndian.AppendUint64(buf, uint64(p.Start))
+		buf = binary.BigEndian.AppendUint64(buf, uint64(p.End))
+		buf = binary.BigEndian.AppendUint64(buf, uint64(p.UpTo))
 		buf = append(buf, p.Snapshot...)
 	}
 	h := buf[:headerSize]
 	copy(h, magic)
-	binary.LittleEndian.PutUint64(h[8:], s.Seq)
-	binary.LittleEndian.PutUint32(h[16:], uint32(s.Incarnation))
-	binary.LittleEndian.PutUint64(h[24:], uint64(s.From))
-	binary.LittleEndian.PutUint32(h[32:], uint32(len(s.Segments)))
-	binary.LittleEndian.PutUint32(h[36:], uint32(len(s.Partitions)))
-	binary.LittleEndian.PutUint64(h[40:], uint64(len(buf)-headerSize))
-	binary.LittleEndian.PutUint32(h[48:], crc32.Checksum(buf[headerSize:], model.Castagnoli))
-	binary.LittleEndian.PutUint32(h[posHeaderCRC:], crc32.Checksum(h[:posHeaderCRC], model.Castagnoli))
+	binary.BigEndian.PutUint64(h[8:], s.Seq)
+	binary.BigEndian.PutUint32(h[16:], uint32(s.Incarnation))
+	binary.BigEndian.PutUint64(h[24:], uint64(s.From))
+	binary.BigEndian.PutUint32(h[32:], uint32(len(s.Segments)))
+	binary.BigEndian.PutUint32(h[36:], uint32(len(s.Partitions)))
+	binary.BigEndian.PutUint64(h[40:], uint64(len(buf)-headerSize))
+	binary.BigEndian.PutUint32(h[48:], crc32.Checksum(buf[headerSize:], model.Castagnoli))
+	binary.BigEndian.PutUint32(h[posHeaderCRC:], crc32.Checksum(h[:posHeaderCRC], model.Castagnoli))
 	return buf
 }
 
@@ -89,22 +91,22 @@ func Decode(buf []byte) (State, error) {
 		return State{}, corrupt("has %d bytes, less than its header", len(buf))
 	}
 	h, body := buf[:headerSize], buf[headerSize:]
-	if string(h[:8]) != magic || binary.LittleEndian.Uint32(h[posHeaderCRC:]) != crc32.Checksum(h[:posHeaderCRC], model.Castagnoli) {
+	if string(h[:8]) != magic || binary.BigEndian.Uint32(h[posHeaderCRC:]) != crc32.Checksum(h[:posHeaderCRC], model.Castagnoli) {
 		return State{}, corrupt("header is damaged")
 	}
-	if binary.LittleEndian.Uint64(h[40:]) != uint64(len(body)) {
-		return State{}, corrupt("has %d bytes after the header, which says %d", len(body), binary.LittleEndian.Uint64(h[40:]))
+	if binary.BigEndian.Uint64(h[40:]) != uint64(len(body)) {
+		return State{}, corrupt("has %d bytes after the header, which says %d", len(body), binary.BigEndian.Uint64(h[40:]))
 	}
-	if binary.LittleEndian.Uint32(h[48:]) != crc32.Checksum(body, model.Castagnoli) {
+	if binary.BigEndian.Uint32(h[48:]) != crc32.Checksum(body, model.Castagnoli) {
 		return State{}, corrupt("content is damaged")
 	}
 	s := State{
-		Seq:         binary.LittleEndian.Uint64(h[8:]),
-		Incarnation: int32(binary.LittleEndian.Uint32(h[16:])),
-		From:        model.LSN(binary.LittleEndian.Uint64(h[24:])),
+		Seq:         binary.BigEndian.Uint64(h[8:]),
+		Incarnation: int32(binary.BigEndian.Uint32(h[16:])),
+		From:        model.LSN(binary.BigEndian.Uint64(h[24:])),
 	}
-	segments := int(binary.LittleEndian.Uint32(h[32:]))
-	partitions := int(binary.LittleEndian.Uint32(h[36:]))
+	segments := int(binary.BigEndian.Uint32(h[32:]))
+	partitions := int(binary.BigEndian.Uint32(h[36:]))
 	if segments > len(body)/segmentSize || partitions > len(body)/partitionSize {
 		return State{}, corrupt("counts %d segments and %d partitions in %d bytes", segments, partitions, len(body))
 	}
@@ -114,9 +116,9 @@ func Decode(buf []byte) (State, error) {
 			return State{}, corrupt("segment %d is cut off", i)
 		}
 		s.Segments[i] = Segment{
-			File:    model.FileID(binary.LittleEndian.Uint64(body)),
-			Size:    int64(binary.LittleEndian.Uint64(body[8:])),
-			Adopted: binary.LittleEndian.Uint64(body[16:])&1 != 0,
+			File:    model.FileID(binary.BigEndian.Uint64(body)),
+			Size:    int64(binary.BigEndian.Uint64(body[8:])),
+			Adopted: binary.BigEndian.Uint64(body[16:])&1 != 0,
 		}
 		body = body[segmentSize:]
 	}
@@ -139,16 +141,17 @@ func decodePartition(body []byte) (Partition, []byte, error) {
 	}
 	var p Partition
 	copy(p.ID.Topic[:], body)
-	p.ID.Index = int32(binary.LittleEndian.Uint32(body[16:]))
-	n := uint64(binary.LittleEndian.Uint32(body[20:]))
-	p.Start = model.Offset(binary.LittleEndian.Uint64(body[24:]))
-	p.UpTo = model.Offset(binary.LittleEndian.Uint64(body[32:]))
+	p.ID.Index = int32(binary.BigEndian.Uint32(body[16:]))
+	n := uint64(binary.BigEndian.Uint32(body[20:]))
+	p.Start = model.Offset(binary.BigEndian.Uint64(body[24:]))
+	p.End = model.Offset(binary.BigEndian.Uint64(body[32:]))
+	p.UpTo = model.Offset(binary.BigEndian.Uint64(body[40:]))
 	body = body[partitionSize:]
 	if n > uint64(len(body)) {
 		return Partition{}, nil, corrupt("snapshot of %s is cut off", p.ID)
 	}
-	if p.Start < 0 || p.UpTo < 0 {
-		return Partition{}, nil, corrupt("%s has a negative offset", p.ID)
+	if p.Start < 0 || p.End < p.Start || p.UpTo < 0 {
+		return Partition{}, nil, corrupt("%s has offsets that cannot be", p.ID)
 	}
 	if n > 0 {
 		p.Snapshot = body[:n:n]

@@ -94,9 +94,9 @@ func (b *Builder) Encode(file model.FileID, dataSize int64) ([]byte, Summary) {
 
 	buf := make([]byte, headerSize, headerSize+b.count*blockSize+len(order)*runSize+footerSize)
 	copy(buf, magic)
-	binary.LittleEndian.PutUint64(buf[8:], uint64(file))
-	binary.LittleEndian.PutUint64(buf[16:], uint64(dataSize))
-	binary.LittleEndian.PutUint32(buf[28:], crc32.Checksum(buf[:28], model.Castagnoli))
+	binary.BigEndian.PutUint64(buf[8:], uint64(file))
+	binary.BigEndian.PutUint64(buf[16:], uint64(dataSize))
+	binary.BigEndian.PutUint32(buf[28:], crc32.Checksum(buf[:28], model.Castagnoli))
 
 	for _, p := range order {
 		for _, blocks := range split(b.parts[p]) {
@@ -118,12 +118,12 @@ func (b *Builder) Encode(file model.FileID, dataSize int64) ([]byte, Summary) {
 		buf = appendRun(buf, r)
 	}
 	foot := len(buf)
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(summary))
-	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(s.Runs)))
-	buf = binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf[summary:foot], model.Castagnoli))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(summary))
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(s.Runs)))
+	buf = binary.BigEndian.AppendUint32(buf, crc32.Checksum(buf[summary:foot], model.Castagnoli))
 	buf = append(buf, magic...)
-	buf = binary.LittleEndian.AppendUint32(buf, 0)
-	buf = binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf[foot:], model.Castagnoli))
+	buf = binary.BigEndian.AppendUint32(buf, 0)
+	buf = binary.BigEndian.AppendUint32(buf, crc32.Checksum(buf[foot:], model.Castagnoli))
 	return buf, s
 }
 
@@ -141,26 +141,26 @@ func split(blocks []Block) [][]Block {
 }
 
 func appendBlock(buf []byte, b Block) []byte {
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(b.Pos))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(b.Base))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(b.Last))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(b.MaxTimestamp))
-	buf = binary.LittleEndian.AppendUint32(buf, b.Len)
-	return binary.LittleEndian.AppendUint32(buf, b.CRC)
+	buf = binary.BigEndian.AppendUint64(buf, uint64(b.Pos))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(b.Base))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(b.Last))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(b.MaxTimestamp))
+	buf = binary.BigEndian.AppendUint32(buf, b.Len)
+	return binary.BigEndian.AppendUint32(buf, b.CRC)
 }
 
 func appendRun(buf []byte, r Run) []byte {
 	buf = append(buf, r.Part.Topic[:]...)
-	buf = binary.LittleEndian.AppendUint32(buf, uint32(r.Part.Index))
-	buf = binary.LittleEndian.AppendUint32(buf, r.Section.Blocks)
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(r.Base))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(r.Last))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(r.MaxTimestamp))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(r.Bytes))
+	buf = binary.BigEndian.AppendUint32(buf, uint32(r.Part.Index))
+	buf = binary.BigEndian.AppendUint32(buf, r.Section.Blocks)
+	buf = binary.BigEndian.AppendUint64(buf, uint64(r.Base))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(r.Last))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(r.MaxTimestamp))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(r.Bytes))
 	// The sections follow each other from the header on, so their positions
 	// need not be stored.
-	buf = binary.LittleEndian.AppendUint32(buf, r.Section.CRC)
-	return binary.LittleEndian.AppendUint32(buf, 0)
+	buf = binary.BigEndian.AppendUint32(buf, r.Section.CRC)
+	return binary.BigEndian.AppendUint32(buf, 0)
 }
 
 // Load reads header, summary and footer of an index file of size bytes. An
@@ -173,22 +173,22 @@ func Load(r io.ReaderAt, size int64) (Summary, error) {
 	if _, err := r.ReadAt(head[:], 0); err != nil {
 		return Summary{}, fmt.Errorf("index header: %w", err)
 	}
-	if string(head[:8]) != magic || binary.LittleEndian.Uint32(head[28:]) != crc32.Checksum(head[:28], model.Castagnoli) {
+	if string(head[:8]) != magic || binary.BigEndian.Uint32(head[28:]) != crc32.Checksum(head[:28], model.Castagnoli) {
 		return Summary{}, corrupt("header is damaged")
 	}
 	s := Summary{
-		File:     model.FileID(binary.LittleEndian.Uint64(head[8:])),
-		DataSize: int64(binary.LittleEndian.Uint64(head[16:])),
+		File:     model.FileID(binary.BigEndian.Uint64(head[8:])),
+		DataSize: int64(binary.BigEndian.Uint64(head[16:])),
 	}
 	var foot [footerSize]byte
 	if _, err := r.ReadAt(foot[:], size-footerSize); err != nil {
 		return Summary{}, fmt.Errorf("index footer: %w", err)
 	}
-	if string(foot[16:24]) != magic || binary.LittleEndian.Uint32(foot[28:]) != crc32.Checksum(foot[:28], model.Castagnoli) {
+	if string(foot[16:24]) != magic || binary.BigEndian.Uint32(foot[28:]) != crc32.Checksum(foot[:28], model.Castagnoli) {
 		return Summary{}, corrupt("footer is damaged")
 	}
-	at := int64(binary.LittleEndian.Uint64(foot[:]))
-	n := int64(binary.LittleEndian.Uint32(foot[8:]))
+	at := int64(binary.BigEndian.Uint64(foot[:]))
+	n := int64(binary.BigEndian.Uint32(foot[8:]))
 	if n > maxRuns || at < headerSize || at+n*runSize != size-footerSize {
 		return Summary{}, corrupt("footer places %d runs at %d in %d bytes", n, at, size)
 	}
@@ -196,7 +196,7 @@ func Load(r io.ReaderAt, size int64) (Summary, error) {
 	if _, err := r.ReadAt(buf, at); err != nil {
 		return Summary{}, fmt.Errorf("index summary: %w", err)
 	}
-	if crc32.Checksum(buf, model.Castagnoli) != binary.LittleEndian.Uint32(foot[12:]) {
+	if crc32.Checksum(buf, model.Castagnoli) != binary.BigEndian.Uint32(foot[12:]) {
 		return Summary{}, corrupt("summary is damaged")
 	}
 	s.Runs = make([]Run, n)
@@ -227,12 +227,12 @@ func compareRuns(a, b Run) int {
 func decodeRun(buf []byte, section int64) Run {
 	var r Run
 	copy(r.Part.Topic[:], buf)
-	r.Part.Index = int32(binary.LittleEndian.Uint32(buf[16:]))
-	r.Section = Section{Pos: section, Blocks: binary.LittleEndian.Uint32(buf[20:]), CRC: binary.LittleEndian.Uint32(buf[56:])}
-	r.Base = model.Offset(binary.LittleEndian.Uint64(buf[24:]))
-	r.Last = model.Offset(binary.LittleEndian.Uint64(buf[32:]))
-	r.MaxTimestamp = int64(binary.LittleEndian.Uint64(buf[40:]))
-	r.Bytes = int64(binary.LittleEndian.Uint64(buf[48:]))
+	r.Part.Index = int32(binary.BigEndian.Uint32(buf[16:]))
+	r.Section = Section{Pos: section, Blocks: binary.BigEndian.Uint32(buf[20:]), CRC: binary.BigEndian.Uint32(buf[56:])}
+	r.Base = model.Offset(binary.BigEndian.Uint64(buf[24:]))
+	r.Last = model.Offset(binary.BigEndian.Uint64(buf[32:]))
+	r.MaxTimestamp = int64(binary.BigEndian.Uint64(buf[40:]))
+	r.Bytes = int64(binary.BigEndian.Uint64(buf[48:]))
 	return r
 }
 
@@ -249,12 +249,12 @@ func LoadBlocks(r io.ReaderAt, sec Section) ([]Block, error) {
 	for i := range blocks {
 		b := buf[i*blockSize:]
 		blocks[i] = Block{
-			Pos:          int64(binary.LittleEndian.Uint64(b)),
-			Base:         model.Offset(binary.LittleEndian.Uint64(b[8:])),
-			Last:         model.Offset(binary.LittleEndian.Uint64(b[16:])),
-			MaxTimestamp: int64(binary.LittleEndian.Uint64(b[24:])),
-			Len:          binary.LittleEndian.Uint32(b[32:]),
-			CRC:          binary.LittleEndian.Uint32(b[36:]),
+			Pos:          int64(binary.BigEndian.Uint64(b)),
+			Base:         model.Offset(binary.BigEndian.Uint64(b[8:])),
+			Last:         model.Offset(binary.BigEndian.Uint64(b[16:])),
+			MaxTimestamp: int64(binary.BigEndian.Uint64(b[24:])),
+			Len:          binary.BigEndian.Uint32(b[32:]),
+			CRC:          binary.BigEndian.Uint32(b[36:]),
 		}
 	}
 	return blocks, nil
