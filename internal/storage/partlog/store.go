@@ -62,7 +62,7 @@ func (s *Store) Log(id model.PartitionID) *Log {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l = s.logs[id]; l == nil {
-		l = &Log{id: id, store: s}
+		l = &Log{id: id, store: s, epoch: noEpoch}
 		s.logs[id] = l
 	}
 	return l
