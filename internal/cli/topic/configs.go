@@ -149,11 +149,11 @@ func Alter(ctx context.Context, g *cli.Globals, topics []string, o AlterOptions)
 	if err != nil {
 		return cli.Failed("alter topics", err)
 	}
-	var failed error
+	var failures []error
 	done := []string{}
 	for _, a := range answers {
 		if a.Err != nil {
-			failed = joinFailures(g, failed, cli.Refused("alter topic "+a.Name, a.Err, a.ErrMessage))
+			failures = append(failures, cli.Refused("alter topic "+a.Name, a.Err, a.ErrMessage))
 			continue
 		}
 		done = append(done, a.Name)
@@ -176,10 +176,7 @@ func Alter(ctx context.Context, g *cli.Globals, topics []string, o AlterOptions)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return failed
+	return g.Finish(err, failures)
 }
 
 func (o AlterOptions) changes() ([]kadm.AlterConfig, error) {
