@@ -25,7 +25,7 @@ func (s *Server) logAPIs() []conn.API {
 		return rows
 	}
 	return append(rows,
-		conn.Start(3, 13, s.produce).Shared().Advertised(0),
+		conn.Start(3, 13, s.produce).Shared().Advertised(0).Bulk(countProduce),
 		conn.Handle(4, 18, s.fetch),
 		conn.Handle(1, 11, s.listOffsets),
 		conn.Handle(0, 13, s.metadata),

@@ -49,6 +49,9 @@ type API struct {
 	start  func(context.Context, *Request, kmsg.Request, func(kmsg.Response, error))
 	// shared bodies keep strings that point into the frame.
 	shared bool
+	// count, for requests that carry bulk data, tells before decoding how many
+	// elements the body's arrays have together.
+	count func(version int16, body []byte) (int, error)
 }
 
 // message is a pointer to a kmsg request struct.
@@ -89,6 +92,13 @@ func (a API) Shared() API { a.shared = true; return a }
 // Advertised widens the advertised range down to version from; requests below
 // Min are refused.
 func (a API) Advertised(from int16) API { a.AdvertiseMin = from; return a }
+
+// Bulk lets the key have frames up to the server's limit, where others end at
+// maxPlainFrame. count walks a body without allocating.
+func (a API) Bulk(count func(version int16, body []byte) (int, error)) API {
+	a.count = count
+	return a
+}
 
 // Table finds the row for a key. It does not change once it is made.
 type Table struct {

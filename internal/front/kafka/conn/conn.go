@@ -92,7 +92,7 @@ func (c *Conn) loop() error {
 
 // dispatch parses one frame and runs its handler. It owns f.
 func (c *Conn) dispatch(f frame) error {
-	r, api, in, err := c.parse(f.data)
+	r, api, in, err := c.parse(&f)
 	if err != nil {
 		f.release()
 		return err
@@ -129,14 +129,14 @@ func requestError(r *Request, err error) error {
 
 // parse finds the request's row and decodes its body. The row is nil for an
 // ApiVersions request of a version that is not served.
-func (c *Conn) parse(data []byte) (*Request, *API, kmsg.Request, error) {
-	h, rest, err := parseFixed(data)
+func (c *Conn) parse(f *frame) (*Request, *API, kmsg.Request, error) {
+	h, rest, err := parseFixed(f.data)
 	if err != nil {
 		return nil, nil, nil, &closeReason{"unreadable request header", err}
 	}
 	r := &Request{
 		Conn: c, Key: h.key, Version: h.version, CorrelationID: h.correlationID,
-		Size: len(data), Received: time.Now(),
+		Size: len(f.data), Received: time.Now(),
 	}
 	api, ok := c.srv.table.Lookup(h.key)
 	if !ok {
@@ -153,6 +153,9 @@ func (c *Conn) parse(data []byte) (*Request, *API, kmsg.Request, error) {
 	in := api.newBody()
 	in.SetVersion(h.version)
 	body, err := h.parseRest(rest, in.IsFlexible())
+	if err == nil {
+		err = c.admit(f, api, h.version, body)
+	}
 	if err == nil {
 		r.ClientID = h.clientID
 		if u, ok := in.(kmsg.UnsafeReadFrom); ok && api.shared {

@@ -14,6 +14,18 @@ const (
 	trustedFrame = 4 << 10
 	// growFactor is how many times what has arrived may be allocated next.
 	growFactor = 8
+	// maxPlainFrame bounds requests that carry no bulk data: their bytes become
+	// many times as much memory when they are decoded.
+	maxPlainFrame = 16 << 20
+	// decodeFactor is the most that a body grows by when it is decoded: an array
+	// element of two bytes becomes a struct of 64.
+	decodeFactor = 32
+	// countedFrame is the size from which on the growth is taken from the budget.
+	countedFrame = 64 << 10
+	// elementSize is what a counted element takes when it is decoded and answered.
+	elementSize = 256
+	// maxElements bounds the elements of a counted body.
+	maxElements = 1_000_000
 	// budgetWait is how long a frame waits for the budget before its
 	// connection is closed.
 	budgetWait = 10 * time.Second
@@ -47,6 +59,35 @@ func (f *frame) release() {
 		f.claim.release()
 		f.claim = nil
 	}
+}
+
+// admit takes from the budget, before f is decoded, what that will need.
+func (c *Conn) admit(f *frame, api *API, version int16, body []byte) error {
+	need := int64(0)
+	switch {
+	case api.count != nil:
+		n, err := api.count(version, body)
+		if err != nil {
+			return err
+		}
+		if n > maxElements {
+			return fmt.Errorf("%d array elements; at most %d are accepted", n, maxElements)
+		}
+		need = int64(n) * elementSize
+	default:
+		need = int64(len(body)) * decodeFactor
+	}
+	if need < countedFrame*decodeFactor {
+		return nil
+	}
+	if f.claim == nil {
+		f.claim = c.srv.budget.open(func() {})
+		f.claim.complete()
+	}
+	if !f.claim.grow(need, budgetWait, c.srv.closing) {
+		return errors.New("no room to decode it: too many large requests at once")
+	}
+	return nil
 }
 
 // readFrame waits for the next frame. The wait for its first byte is bounded by
@@ -93,6 +134,10 @@ func (c *Conn) readLarge(n int) (frame, error) {
 			}
 			cl.touch()
 		}
+		if err := c.srv.checkSize(buf[:have], n); err != nil {
+			cl.release()
+			return frame{}, err
+		}
 		if have == n {
 			cl.complete()
 			return frame{data: buf[:n:n], claim: cl}, nil
@@ -108,4 +153,17 @@ func (c *Conn) readLarge(n int) (frame, error) {
 		copy(grown, buf[:have])
 		buf = grown
 	}
+}
+
+// checkSize refuses a large frame, of n bytes in all, whose key carries no bulk
+// data; begun is its first part.
+func (s *Server) checkSize(begun []byte, n int) error {
+	h, _, err := parseFixed(begun)
+	if err != nil || n <= maxPlainFrame {
+		return err
+	}
+	if api, ok := s.table.Lookup(h.key); ok && api.count != nil {
+		return nil
+	}
+	return &closeReason{text: fmt.Sprintf("request of %d bytes; at most %d are accepted for key %d", n, maxPlainFrame, h.key)}
 }
