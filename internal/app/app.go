@@ -10,31 +10,52 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/config"
+	"github.com/daybook-mq/daybook/internal/core/groups"
+	"github.com/daybook-mq/daybook/internal/core/topics"
+	"github.com/daybook-mq/daybook/internal/core/txn"
+	"github.com/daybook-mq/daybook/internal/front/kafka"
 	"github.com/daybook-mq/daybook/internal/front/web"
 	"github.com/daybook-mq/daybook/internal/obs/expo"
+	"github.com/daybook-mq/daybook/internal/storage/partlog"
+	"github.com/daybook-mq/daybook/internal/storage/vfs"
 )
 
 // Options are what a broker is built from.
 type Options struct {
 	Config  *config.Config
+	FS      vfs.FS           // nil: the operating system's
+	Now     func() time.Time // nil: the system's clock
 	Log     *slog.Logger
 	Version string
+	// JournalFileSize is the size of one journal file in bytes; 0: the default.
+	JournalFileSize int64
 }
 
 // Broker is a running broker.
 type Broker struct {
-	// Immutable after Start.
+	// Immutable after Start. The HTTP front runs before the other parts are there;
+	// what it calls looks at serving first.
 	o       Options
 	log     *slog.Logger
 	addrs   Addrs
-	ready   time.Duration // from Start to serving
+	meta    Meta
+	store   *partlog.Store
+	topics  *topics.Catalogue
+	groups  *groups.Coordinator
+	txns    *txn.Coordinator
+	probe   *probe
+	kafka   *kafka.Server
 	web     *web.Server
 	started time.Time
+	ready   time.Duration // from Start to serving
 
-	fatal chan error // room for one: why the broker must stop
+	serving atomic.Bool    // all parts are there
+	running sync.WaitGroup // the goroutines that accept connections
+	fatal   chan error     // room for one: why the broker must stop
 
 	// stops are called by Stop from last to first.
 	stops []stop
@@ -56,23 +77,46 @@ type Addrs struct {
 
 // Start builds and starts a broker. When it returns an error nothing is left running.
 func Start(ctx context.Context, o Options) (*Broker, error) {
+	if o.FS == nil {
+		o.FS = vfs.OS{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	b := &Broker{o: o, log: o.Log, started: time.Now(), fatal: make(chan error, 1)}
 	if err := b.start(ctx); err != nil {
 		return nil, errors.Join(err, b.Stop(context.WithoutCancel(ctx)))
 	}
-	b.ready = time.Since(b.started)
 	return b, nil
 }
 
 func (b *Broker) start(ctx context.Context) error {
-	// Listeners first: a taken port is found before anything is opened.
-	httpListener, err := listen(ctx, "http", b.o.Config.HTTPAddr)
+	// Listeners first: a taken port is found before anything is opened, and a
+	// client that connects during recovery waits instead of failing.
+	kafkaListener, err := listen(ctx, "kafka", b.o.Config.KafkaAddr)
 	if err != nil {
 		return err
+	}
+	httpListener, err := listen(ctx, "http", b.o.Config.HTTPAddr)
+	if err != nil {
+		return errors.Join(err, closeListener(kafkaListener))
 	}
 	if httpListener != nil {
 		b.startWeb(httpListener)
 	}
+	if kafkaListener != nil {
+		b.addrs.Kafka = kafkaListener.Addr().String()
+	}
+	if err := b.build(ctx); err != nil {
+		return errors.Join(err, closeListener(kafkaListener))
+	}
+	if kafkaListener != nil {
+		if err := b.startKafka(kafkaListener); err != nil {
+			return err
+		}
+	}
+	b.ready = time.Since(b.started)
+	b.serving.Store(true)
 	return b.writeAddrs()
 }
 
@@ -97,6 +141,14 @@ func (b *Broker) onStop(part string, f func(context.Context) error) {
 // Addrs gives the addresses that were chosen.
 func (b *Broker) Addrs() Addrs { return b.addrs }
 
+// fail notes why the broker cannot go on.
+func (b *Broker) fail(err error) {
+	select {
+	case b.fatal <- err:
+	default: // one reason is enough
+	}
+}
+
 // Fatal delivers the reason when the broker cannot go on: the disk failed. The
 // owner then calls Stop.
 func (b *Broker) Fatal() <-chan error { return b.fatal }
@@ -105,6 +157,7 @@ func (b *Broker) Fatal() <-chan error { return b.fatal }
 // goroutine. It may be called more than once.
 func (b *Broker) Stop(ctx context.Context) error {
 	b.once.Do(func() {
+		b.serving.Store(false)
 		var faults []error
 		for i := len(b.stops) - 1; i >= 0; i-- {
 			if err := b.stops[i].f(ctx); err != nil {
@@ -114,6 +167,19 @@ func (b *Broker) Stop(ctx context.Context) error {
 		b.err = errors.Join(faults...)
 	})
 	return b.err
+}
+
+// Cut ends the Kafka front at once: connections break, and nothing is acknowledged
+// any more. Stop is still to be called.
+func (b *Broker) Cut() {
+	b.serving.Store(false)
+	if b.kafka == nil {
+		return
+	}
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	// Its only error is that requests were cut off, which is what was asked for.
+	_ = b.kafka.Close(now)
 }
 
 // writeAddrs writes the chosen addresses where --addr-file asks, in one step: a

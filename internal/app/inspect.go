@@ -2,14 +2,58 @@ package app
 
 import (
 	"context"
+	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/daybook-mq/daybook/internal/model"
 )
 
-// Ready says why the broker cannot produce and consume now, or nil.
-func (b *Broker) Ready(context.Context) error { return nil }
+// Ready says why the broker cannot produce and consume now, or nil: it writes a
+// record durably and reads it back.
+func (b *Broker) Ready(ctx context.Context) error {
+	if !b.serving.Load() {
+		return errors.New("starting or stopping")
+	}
+	return b.probe.check(ctx)
+}
 
 // inspect answers the debug pages with a part's own state.
-func (b *Broker) inspect(_ context.Context, path string) (any, error) {
-	return nil, &model.Error{Class: model.ClassNotFound, Object: path, Detail: "no such page"}
+func (b *Broker) inspect(_ context.Context, page string) (any, error) {
+	if !b.serving.Load() {
+		return nil, errors.New("starting or stopping")
+	}
+	kind, rest, _ := strings.Cut(page, "/")
+	switch kind {
+	case "journal":
+		return b.store.Stats(), nil
+	case "partition":
+		return b.inspectPartition(rest)
+	case "group":
+		if d, ok := b.groups.Debug(rest); ok {
+			return d, nil
+		}
+		return nil, notFound("group " + rest)
+	}
+	return nil, &model.Error{
+		Class: model.ClassNotFound, Object: page,
+		Detail: "no such page; there are journal, partition/{topic}/{n}, group/{id}, pprof/",
+	}
+}
+
+func (b *Broker) inspectPartition(path string) (any, error) {
+	topic, index, _ := strings.Cut(path, "/")
+	n, err := strconv.ParseInt(index, 10, 32)
+	if err != nil {
+		return nil, notFound("partition " + path)
+	}
+	p, ok := b.resolve(topic, int32(n))
+	if !ok {
+		return nil, notFound("partition " + path)
+	}
+	return p.Watermarks(), nil
+}
+
+func notFound(object string) error {
+	return &model.Error{Class: model.ClassNotFound, Object: object, Detail: "not found"}
 }

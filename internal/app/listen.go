@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"syscall"
 
 	"github.com/daybook-mq/daybook/internal/config"
+	"github.com/daybook-mq/daybook/internal/storage/vfs"
 )
 
 // listen opens the listener of one front; nil when it is off.
@@ -28,5 +30,24 @@ func listen(ctx context.Context, option, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("--%s: %s is no address of this machine; use 127.0.0.1 or 0.0.0.0: %w", option, addr, err)
 	default:
 		return nil, fmt.Errorf("--%s: %w", option, err)
+	}
+}
+
+func closeListener(l net.Listener) error {
+	if l == nil {
+		return nil
+	}
+	return l.Close()
+}
+
+// openError says what to do about a data directory that cannot be opened.
+func openError(dir string, err error) error {
+	switch {
+	case errors.Is(err, vfs.ErrLocked):
+		return fmt.Errorf("data directory %s is in use by another process; stop that one, or name another directory with --data: %w", dir, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("data directory %s is not accessible to this user; change its owner, or name another directory with --data: %w", dir, err)
+	default:
+		return fmt.Errorf("open data directory %s: %w", dir, err)
 	}
 }

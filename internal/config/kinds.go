@@ -17,8 +17,15 @@ var sizeUnits = []struct {
 	suffix string
 	bytes  int64
 }{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+	{"KB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"TB", 1e12},
+	{"B", 1},
 }
 
 // ParseSize reads "64MiB", "1GB" or a plain number of bytes.
@@ -87,7 +94,7 @@ var hostPort = kind[string]{
 		}
 		host, port, err := net.SplitHostPort(s)
 		if err != nil { // no port
-			host, port = strings.Trim(s, "[]"), "1"
+			host, port = Unbracket(s), "1"
 		}
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || host == "" || strings.ContainsAny(host, "/ ") {
@@ -97,6 +104,9 @@ var hostPort = kind[string]{
 	},
 	format: text.format,
 }
+
+// Unbracket takes the brackets of an IPv6 address away.
+func Unbracket(host string) string { return strings.Trim(host, "[]") }
 
 var boolean = kind[bool]{
 	parse: func(s string) (bool, error) {

@@ -75,8 +75,13 @@ func (o Options) validate(g *cli.Globals, now time.Time) (*plan, error) {
 			return nil, cli.Usagef("--to: %v", err)
 		}
 	}
-	if p.isolation, err = cli.Isolation(o.Isolation); err != nil {
-		return nil, err
+	switch o.Isolation {
+	case "committed", "read_committed":
+		p.isolation = kgo.ReadCommitted()
+	case "uncommitted", "read_uncommitted":
+		p.isolation = kgo.ReadUncommitted()
+	default:
+		return nil, cli.Usagef("--isolation is %q: it must be committed or uncommitted", o.Isolation)
 	}
 	switch {
 	case o.Count < 0:

@@ -149,11 +149,11 @@ func Alter(ctx context.Context, g *cli.Globals, topics []string, o AlterOptions)
 	if err != nil {
 		return cli.Failed("alter topics", err)
 	}
-	var failures []error
+	var failed error
 	done := []string{}
 	for _, a := range answers {
 		if a.Err != nil {
-			failures = append(failures, cli.Refused("alter topic "+a.Name, a.Err, a.ErrMessage))
+			failed = joinFailures(g, failed, cli.Refused("alter topic "+a.Name, a.Err, a.ErrMessage))
 			continue
 		}
 		done = append(done, a.Name)
@@ -176,7 +176,10 @@ func Alter(ctx context.Context, g *cli.Globals, topics []string, o AlterOptions)
 		}
 		return nil
 	})
-	return g.Finish(err, failures)
+	if err != nil {
+		return err
+	}
+	return failed
 }
 
 func (o AlterOptions) changes() ([]kadm.AlterConfig, error) {

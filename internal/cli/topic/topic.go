@@ -109,11 +109,11 @@ func Create(ctx context.Context, g *cli.Globals, names []string, o CreateOptions
 		return cli.Failed("create topics", err)
 	}
 	var out []Created
-	var failures []error
+	var failed error
 	for _, a := range answers.Sorted() {
 		existed := a.Err == kerr.TopicAlreadyExists && o.IfNotExists
 		if a.Err != nil && !existed {
-			failures = append(failures, cli.Refused("create topic "+a.Topic, a.Err, a.ErrMessage))
+			failed = joinFailures(g, failed, cli.Refused("create topic "+a.Topic, a.Err, a.ErrMessage))
 			continue
 		}
 		out = append(out, Created{a.Topic, idText(a.ID), a.NumPartitions, a.ReplicationFactor, existed, o.DryRun})
@@ -131,7 +131,19 @@ func Create(ctx context.Context, g *cli.Globals, names []string, o CreateOptions
 		}
 		return nil
 	})
-	return g.Finish(err, failures)
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// joinFailures reports an earlier failure at once and keeps the latest for the
+// end, so that each is told once.
+func joinFailures(g *cli.Globals, earlier, latest error) error {
+	if earlier != nil {
+		fmt.Fprintf(g.Err, "daybook: %v\n", earlier)
+	}
+	return latest
 }
 
 // parseConfigs reads key=value pairs.
@@ -172,15 +184,14 @@ func Delete(ctx context.Context, g *cli.Globals, names []string, ifExists, yes b
 		Deleted bool   `json:"deleted"`
 	}
 	out := []deleted{}
-	var failures []error
-	for _, name := range names {
-		a := answers[name]
+	var failed error
+	for _, a := range answers.Sorted() {
 		missing := a.Err == kerr.UnknownTopicOrPartition && ifExists
 		if a.Err != nil && !missing {
-			failures = append(failures, cli.NoTopic(name, a.Err))
+			failed = joinFailures(g, failed, cli.NoTopic(a.Topic, a.Err))
 			continue
 		}
-		out = append(out, deleted{name, !missing})
+		out = append(out, deleted{a.Topic, !missing})
 	}
 	err = g.Print(out, func(w io.Writer) error {
 		for _, d := range out {
@@ -192,7 +203,10 @@ func Delete(ctx context.Context, g *cli.Globals, names []string, ifExists, yes b
 		}
 		return nil
 	})
-	return g.Finish(err, failures)
+	if err != nil {
+		return err
+	}
+	return failed
 }
 
 func sortedKeys[M ~map[K]V, K int32 | string, V any](m M) []K {

@@ -66,7 +66,13 @@ func (e Emitter) Histogram(name string, h *obs.Histogram, labels ...string) {
 	for i, n := range s.Below {
 		buckets[float64(int64(1)<<i)*unit] = uint64(n)
 	}
-	e.out <- prometheus.MustNewConstHistogram(d.prom, uint64(s.Count), sum, buckets, labels...)
+	e.Buckets(name, uint64(s.Count), sum, buckets, labels...)
+}
+
+// Buckets emits a histogram that somebody else has counted: below maps each bound
+// to the number of values up to it.
+func (e Emitter) Buckets(name string, count uint64, sum float64, below map[float64]uint64, labels ...string) {
+	e.out <- prometheus.MustNewConstHistogram(e.desc(name).prom, count, sum, below, labels...)
 }
 
 func (e Emitter) desc(name string) declared {

@@ -1,6 +1,7 @@
 package expo
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestExposition(t *testing.T) {
 		e.Histogram("daybook_group_entries", &group)
 	})
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
 		"# TYPE daybook_things_total counter", `daybook_things_total{kind="odd"} 3`, "daybook_level -1",
 		`daybook_fsync_seconds_bucket{le="2e-06"} 0`, `daybook_fsync_seconds_bucket{le="4e-06"} 1`, "daybook_fsync_seconds_sum 3e-06",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/daybook-mq/daybook/internal/model"
+	"github.com/daybook-mq/daybook/internal/obs"
 )
 
 // byClass is what each class is on the wire, unless byKey says otherwise. It is
@@ -96,12 +97,34 @@ var byKey = map[keyClass]Code{
 	{keyTxnOffsets, model.ClassDiskFull}:     CoordinatorNotAvailable,
 }
 
+// maxCounted bounds the codes that are counted by themselves.
+const maxCounted = 256
+
+// answered counts what For answered in this process; code c is at c+1, since
+// UNKNOWN_SERVER_ERROR is -1.
+var answered [maxCounted]obs.Counter
+
+// EachAnswered calls f for each code that For has answered, with how often.
+func EachAnswered(f func(Code, int64)) {
+	for i := range answered {
+		if n := answered[i].Load(); n > 0 {
+			f(Code(i-1), n)
+		}
+	}
+}
+
 // For is the code of err in an answer to a request of the given API key; None
 // for nil.
 func For(key int16, err error) Code {
 	if err == nil {
 		return None
 	}
+	code := codeOf(key, err)
+	answered[min(max(int(code)+1, 0), maxCounted-1)].Inc()
+	return code
+}
+
+func codeOf(key int16, err error) Code {
 	if c, ok := errors.AsType[Coded](err); ok {
 		return c.Code()
 	}

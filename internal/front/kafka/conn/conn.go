@@ -84,6 +84,7 @@ func (c *Conn) loop() error {
 			f.release()
 			return nil
 		}
+		c.srv.stats.BytesIn.Add(int64(len(f.data)) + 4)
 		if err := c.dispatch(f); err != nil {
 			return err
 		}

@@ -144,7 +144,9 @@ func (q *replies) write(r *Request, resp kmsg.Response) error {
 		return &closeReason{text: fmt.Sprintf("answer of %d bytes to key %d is too large for the protocol", total, r.Key)}
 	}
 	binary.BigEndian.PutUint32(pieces[0], uint32(total))
-	return q.c.send(pieces)
+	err := q.c.send(pieces)
+	q.c.srv.stats.answered(r, total)
+	return err
 }
 
 // send writes pieces; each part has a deadline of its own, so that a slow client

@@ -75,6 +75,7 @@ type Server struct {
 	closing <-chan struct{}
 	wg      sync.WaitGroup // connections
 	open    atomic.Int64
+	stats   Stats
 
 	mu        sync.Mutex
 	closed    bool
@@ -141,6 +142,7 @@ func (s *Server) accept(nc net.Conn) {
 		s.mu.Unlock()
 		_ = nc.Close()
 		if full {
+			s.stats.Refused.Inc()
 			s.logs.warn("connection refused: the limit of connections is reached",
 				slog.String("client", nc.RemoteAddr().String()), slog.Int("limit", s.opts.MaxConns))
 		}
@@ -149,6 +151,7 @@ func (s *Server) accept(nc net.Conn) {
 	c := newConn(s, nc)
 	s.conns[c] = struct{}{}
 	s.open.Add(1)
+	s.stats.Opened.Inc()
 	s.wg.Add(1)
 	s.mu.Unlock()
 	go func() {

@@ -1,0 +1,181 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/daybook-mq/daybook/internal/config"
+	"github.com/daybook-mq/daybook/internal/core/groups"
+	"github.com/daybook-mq/daybook/internal/core/partition"
+	"github.com/daybook-mq/daybook/internal/core/producerids"
+	"github.com/daybook-mq/daybook/internal/core/topics"
+	"github.com/daybook-mq/daybook/internal/core/txn"
+	"github.com/daybook-mq/daybook/internal/front/kafka"
+	"github.com/daybook-mq/daybook/internal/storage/journal"
+	"github.com/daybook-mq/daybook/internal/storage/partlog"
+)
+
+// build makes the parts from the store up, each on the ones before it.
+func (b *Broker) build(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		b.openStore, b.openCatalogue, b.openGroups, b.openTxns, b.openProbe,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Broker) openStore(ctx context.Context) error {
+	c := b.o.Config
+	if _, _, err := checkMeta(b.o.FS, c.DataDir, c.NodeID); err != nil {
+		return err
+	}
+	store, err := partlog.Open(ctx, partlog.Options{
+		FS: b.o.FS, Dir: c.DataDir,
+		JournalCap: int64(c.JournalCap), MemoryBudget: int64(c.MemoryBudget), OpenFiles: c.OpenFiles,
+		JournalFileSize: b.o.JournalFileSize,
+		Sync:            syncMode(c.Sync), Clock: b.o.Now, Logger: b.log, OnFatal: b.fail,
+	})
+	if err != nil {
+		return openError(c.DataDir, err)
+	}
+	b.store = store
+	b.onStop("store", func(context.Context) error { return store.Close() })
+	b.meta, err = ensureMeta(b.o.FS, c.DataDir, c.NodeID, b.o.Now())
+	return err
+}
+
+func (b *Broker) openCatalogue(ctx context.Context) (err error) {
+	b.topics, err = topics.Open(ctx, topics.Options{Store: b.store, Now: b.o.Now, Static: b.brokerSettings()})
+	return err
+}
+
+// openGroups opens the group coordinator over __consumer_offsets.
+func (b *Broker) openGroups(ctx context.Context) (err error) {
+	millis := b.topics.SettingMillis
+	b.groups, err = groups.Open(ctx, b.topics, groups.Options{
+		Partitions:            int32(b.topics.SettingInt("offsets.topic.num.partitions")),
+		SessionTimeoutMin:     millis("group.min.session.timeout.ms"),
+		SessionTimeoutMax:     millis("group.max.session.timeout.ms"),
+		InitialRebalanceDelay: millis("group.initial.rebalance.delay.ms"),
+		MaxSize:               int(b.topics.SettingInt("group.max.size")),
+		OffsetsRetention:      time.Duration(b.topics.SettingInt("offsets.retention.minutes")) * time.Minute,
+		OffsetMetadataMax:     int(b.topics.SettingInt("offset.metadata.max.bytes")),
+		Now:                   b.o.Now,
+		Log:                   b.log,
+	})
+	return err
+}
+
+// openTxns opens the transaction coordinator over __transaction_state.
+func (b *Broker) openTxns(ctx context.Context) error {
+	ids, err := producerids.Open(ctx, b.store, b.o.Now)
+	if err != nil {
+		return err
+	}
+	b.txns, err = txn.Open(ctx, b.topics, txn.Options{IDs: ids, Ended: func(txn.Ended) {}, Now: b.o.Now, Log: b.log})
+	if err != nil {
+		return err
+	}
+	b.onStop("transactions", func(context.Context) error { b.txns.Close(); return nil })
+	return nil
+}
+
+// resolve finds a partition by topic name and index.
+func (b *Broker) resolve(topic string, index int32) (*partition.Partition, bool) {
+	t, ok := b.topics.ByName(topic)
+	if !ok || index < 0 || int(index) >= len(t.Partitions) {
+		return nil, false
+	}
+	return t.Partitions[index], true
+}
+
+// startKafka serves the Kafka protocol on l.
+func (b *Broker) startKafka(l net.Listener) error {
+	front, err := kafka.New(kafka.Options{
+		NodeID: b.o.Config.NodeID, ClusterID: b.meta.ClusterID, Advertise: b.advertised(l.Addr()),
+		Topics: b.topics, Groups: b.groups, Txns: b.txns, AssumeReplicas: b.o.Config.AssumeReplicas,
+		Now: b.o.Now, Log: b.log,
+	})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	b.kafka = front
+	b.running.Go(func() {
+		if err := front.Serve(l); !errors.Is(err, net.ErrClosed) {
+			b.fail(fmt.Errorf("the Kafka listener ended: %w", err))
+		}
+	})
+	// The front answers what was begun before it ends; joins that wait for a
+	// rebalance would keep it, so the groups answer those first.
+	b.onStop("kafka front", func(ctx context.Context) error {
+		b.groups.Stop()
+		err := front.Close(ctx)
+		b.running.Wait()
+		return err
+	})
+	return nil
+}
+
+// advertised is what clients are told: the configured address, with the
+// listener's port unless it names one.
+func (b *Broker) advertised(l net.Addr) string {
+	a := b.o.Config.Advertise
+	if a == "" {
+		return ""
+	}
+	if _, _, err := net.SplitHostPort(a); err == nil {
+		return a
+	}
+	_, port, _ := net.SplitHostPort(l.String())
+	return net.JoinHostPort(config.Unbracket(a), port)
+}
+
+// brokerSettings are the options as Kafka's broker settings, as far as they differ
+// from the defaults, and what describes this broker.
+func (b *Broker) brokerSettings() map[string]string {
+	c, def := b.o.Config, config.Default()
+	node := strconv.Itoa(int(c.NodeID))
+	s := map[string]string{
+		"node.id": node, "broker.id": node, "log.dirs": c.DataDir,
+		"listeners": "PLAINTEXT://" + b.addrs.Kafka,
+	}
+	set := func(differs bool, key, value string) {
+		if differs {
+			s[key] = value
+		}
+	}
+	set(c.Advertise != "", "advertised.listeners", "PLAINTEXT://"+c.Advertise)
+	set(c.DefaultPartitions != def.DefaultPartitions, "num.partitions", strconv.Itoa(int(c.DefaultPartitions)))
+	set(c.AutoCreate != def.AutoCreate, "auto.create.topics.enable", strconv.FormatBool(c.AutoCreate))
+	set(c.MaxMessageSize != def.MaxMessageSize, "message.max.bytes", strconv.FormatInt(int64(c.MaxMessageSize), 10))
+	set(c.RetentionTime != def.RetentionTime, "log.retention.ms", orUnlimited(c.RetentionTime.Milliseconds()))
+	set(c.RetentionSize != def.RetentionSize, "log.retention.bytes", orUnlimited(int64(c.RetentionSize)))
+	return s
+}
+
+// syncMode is the journal's form of the option.
+func syncMode(s config.Sync) journal.SyncMode {
+	switch s.Mode {
+	case config.SyncInterval:
+		return journal.SyncMode(s.Interval)
+	case config.SyncNone:
+		return journal.SyncNone
+	default:
+		return journal.SyncAlways
+	}
+}
+
+// orUnlimited is Kafka's spelling: -1 where Daybook's options say 0.
+func orUnlimited(n int64) string {
+	if n == 0 {
+		return "-1"
+	}
+	return strconv.FormatInt(n, 10)
+}
