@@ -85,8 +85,9 @@ type recovery struct {
 // found is a file in the directory.
 type found struct {
 	file
-	header error // why the header cannot be used; nil if it can
-	blank  bool  // neither header nor frame of this file: it was only prepared
+	header error     // why the header cannot be used; nil if it can
+	blank  bool      // neither header nor frame of this file: it was only prepared
+	some   model.LSN // without a header, FirstLSN is not known; this frame was found
 }
 
 func (r *recovery) run() error {
@@ -112,8 +113,8 @@ func (r *recovery) run() error {
 		}
 		r.seal(f)
 	}
-	if r.next <= r.promised {
-		r.lost(&Damage{FirstLSN: max(r.next, r.from), LastLSN: r.promised, Reason: errMissing})
+	if r.next = max(r.next, r.from); r.next <= r.promised {
+		r.lost(&Damage{FirstLSN: r.next, LastLSN: r.promised, Reason: errMissing})
 		r.next = r.promised + 1
 	}
 	return r.spares()
@@ -193,7 +194,7 @@ func (r *recovery) probe(f *found) error {
 		f.blank = true
 		return nil
 	}
-	f.FirstLSN = frame.LSN
+	f.some = frame.LSN
 	return nil
 }
 
@@ -220,7 +221,9 @@ func (r *recovery) scan(i int) error {
 		r.j.log.Error("journal file has a damaged header; its frames are read all the same", "path", f.Path, "error", f.header)
 	}
 	if r.next == 0 {
-		r.next = f.FirstLSN
+		if r.next = f.FirstLSN; f.header != nil {
+			r.next = min(f.some, r.from)
+		}
 		if r.next > r.from {
 			// Frames before this file's first are wanted and not there.
 			r.lost(&Damage{FirstLSN: r.from, LastLSN: r.next - 1, Reason: errMissing})
@@ -260,7 +263,9 @@ func (r *recovery) apply(f *found, frame *format.Frame) error {
 	}
 	r.next = frame.LSN + 1
 	r.promised = max(r.promised, frame.Durable)
-	f.LastLSN = frame.LSN
+	if f.LastLSN = frame.LSN; f.FirstLSN == 0 {
+		f.FirstLSN = frame.LSN
+	}
 	f.Entries += len(frame.Items)
 	for _, it := range frame.Items {
 		f.DataBytes += it.Size
@@ -323,11 +328,13 @@ func (r *recovery) bad(i int, s *format.Scanner, bad *format.BadFrame) (done boo
 // in between were in its bytes from pos on, or in a file that is gone.
 func (r *recovery) fileEnd(i int, pos int64, reason error) error {
 	f := r.found[i]
-	last := r.promisedAfter(i, f.size)
+	last := r.promised
 	if next := r.content(i + 1); next != nil {
+		if next.header != nil {
+			return nil // its scan finds what is missing
+		}
 		last = next.FirstLSN - 1
 	}
-	last = max(last, r.promised)
 	if last < r.next {
 		return nil
 	}
@@ -395,8 +402,12 @@ func (r *recovery) lost(d *Damage) {
 	r.j.damage = append(r.j.damage, *d)
 }
 
-// seal registers a file that was read; one without entries is of no use.
+// seal registers a file that was read. One without a good frame is blank from now on.
 func (r *recovery) seal(f *found) {
+	if f.LastLSN == 0 && !f.damaged {
+		f.blank = true
+		return
+	}
 	if f.Bytes == 0 {
 		f.Bytes = f.size
 	}

@@ -43,6 +43,9 @@ type Rule struct {
 // Fault is a file system with faults. Rules may be added at any time.
 type Fault struct {
 	FS
+	// Watch, when set before use, is called before each operation.
+	Watch func(op Op, name string)
+
 	mu    sync.Mutex
 	rules []*rule
 	seen  map[Op]int
@@ -79,6 +82,9 @@ func (f *Fault) Seen(op Op) int {
 
 // hit finds the rule that op on name meets; nil if it goes through.
 func (f *Fault) hit(op Op, name string) *Rule {
+	if f.Watch != nil {
+		f.Watch(op, name)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen[op]++
