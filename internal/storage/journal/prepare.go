@@ -152,11 +152,19 @@ func (j *Journal) prepare() {
 	}
 }
 
-// dropReady closes the prepared file that nobody took; the next start makes it a spare.
+// dropReady makes the prepared file that nobody took a spare again: a blank journal
+// file would have to be searched for frames at the next start.
 func (j *Journal) dropReady() {
 	select {
 	case f := <-j.prep.ready:
-		if err := f.f.Close(); err != nil {
+		err := f.f.Close()
+		if err == nil {
+			err = j.o.FS.Rename(f.path, j.path(f.id, format.ExtSpare))
+		}
+		if err == nil {
+			err = j.o.FS.SyncDir(j.o.Dir)
+		}
+		if err != nil {
 			j.log.Warn("closing the prepared journal file", "path", f.path, "error", err)
 		}
 	default:
