@@ -24,6 +24,7 @@ import (
 type node struct {
 	t     *testing.T
 	fs    *vfs.Mem
+	sync  time.Duration // how long the disk takes to make something durable
 	store *partlog.Store
 	cat   *topics.Catalogue
 	*Coordinator
@@ -34,15 +35,19 @@ type node struct {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-func startNode(t *testing.T, fs *vfs.Mem) *node {
+// syncTime is a slow disk's.
+const syncTime = 10 * time.Millisecond
+
+func startNode(t *testing.T, fs *vfs.Mem, sync time.Duration) *node {
 	t.Helper()
 	ctx := t.Context()
-	n := &node{t: t, fs: fs}
+	slow := vfs.NewSlow(fs, func() time.Duration { return sync })
+	n := &node{t: t, fs: fs, sync: sync}
 	var err error
-	if n.store, err = partlog.Open(ctx, partlog.Options{FS: fs, Dir: "data", Logger: quiet, JournalFileSize: 4 << 20}); err != nil {
+	if n.store, err = partlog.Open(ctx, partlog.Options{FS: slow, Dir: "data", Logger: quiet, JournalFileSize: 4 << 20}); err != nil {
 		t.Fatal(err)
 	}
-	static := map[string]string{"transaction.state.log.num.partitions": "3"}
+	static := map[string]string{"transaction.state.log.num.partitions": "3", "transactional.id.expiration.ms": "3600000"}
 	if n.cat, err = topics.Open(ctx, topics.Options{Store: n.store, Now: time.Now, Static: static}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +77,7 @@ func (n *node) stop() {
 func (n *node) crash(seed uint64) *node {
 	fs := n.fs.Crash(seed)
 	n.stop()
-	return startNode(n.t, fs)
+	return startNode(n.t, fs, n.sync)
 }
 
 func (n *node) topic(name string, partitions int32) {
@@ -183,7 +188,7 @@ func wantClass(t *testing.T, err error, class model.Class) {
 func TestCommitAndAbortReachEveryPartition(t *testing.T) {
 	for _, v := range []Version{V1, V2} {
 		synctest.Test(t, func(t *testing.T) {
-			n := startNode(t, vfs.NewMem(0))
+			n := startNode(t, vfs.NewMem(0), syncTime)
 			defer n.stop()
 			n.topic("a", 2)
 			p := n.init("t")
@@ -234,7 +239,7 @@ func TestCommitAndAbortReachEveryPartition(t *testing.T) {
 // end is refused, and the last stable offset moves on (KIP-890).
 func TestLateWritesCannotOpenATransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, vfs.NewMem(0))
+		n := startNode(t, vfs.NewMem(0), syncTime)
 		defer n.stop()
 		n.topic("a", 1)
 		p := n.init("t")
@@ -255,7 +260,7 @@ func TestLateWritesCannotOpenATransaction(t *testing.T) {
 
 func TestTimeoutAbortsAndFences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, vfs.NewMem(0))
+		n := startNode(t, vfs.NewMem(0), syncTime)
 		defer n.stop()
 		n.topic("a", 1)
 		p := n.init("t")
@@ -281,7 +286,7 @@ func TestTimeoutAbortsAndFences(t *testing.T) {
 
 func TestInitAbortsAndAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, vfs.NewMem(0))
+		n := startNode(t, vfs.NewMem(0), syncTime)
 		defer n.stop()
 		n.topic("a", 1)
 		p := n.init("t")
@@ -303,11 +308,11 @@ func TestInitAbortsAndAsksAgain(t *testing.T) {
 
 func TestIdleIDsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, vfs.NewMem(0))
+		n := startNode(t, vfs.NewMem(0), syncTime)
 		p := n.init("old")
-		time.Sleep(7*24*time.Hour + 2*time.Minute)
+		time.Sleep(time.Hour + 2*time.Minute)
 		if _, ok := n.Describe("old"); ok {
-			t.Fatal("an id that was idle for a week is still known")
+			t.Fatal("an id that was idle for an hour is still known")
 		}
 		n = n.crash(1)
 		defer n.stop()
@@ -325,7 +330,7 @@ func TestIdleIDsExpire(t *testing.T) {
 // a topic that is gone, and a transaction without partitions.
 func TestLargeTransactionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, vfs.NewMem(0))
+		n := startNode(t, vfs.NewMem(0), syncTime)
 		defer n.stop()
 		const parts = maxGroupMarkers + 10
 		n.topic("big", parts)
@@ -365,7 +370,7 @@ func TestLargeTransactionsEnd(t *testing.T) {
 
 func TestForeignMarkersEndHangingTransactions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, vfs.NewMem(0))
+		n := startNode(t, vfs.NewMem(0), syncTime)
 		defer n.stop()
 		n.topic("a", 1)
 		p := n.init("t")
@@ -390,9 +395,71 @@ func TestForeignMarkersEndHangingTransactions(t *testing.T) {
 	})
 }
 
+// TestNothingBeginsBeforeTheEndIsDurable: what is staged behind a marker that is on
+// its way must not be taken for a part of the transaction that it ends.
+func TestNothingBeginsBeforeTheEndIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := startNode(t, vfs.NewMem(0), syncTime)
+		defer n.stop()
+		n.topic("a", 1)
+		p := n.init("t")
+		if err := n.Add(t.Context(), "t", p, Parts{"a": {0}}, V1); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := n.End(t.Context(), "t", End{ProducerID: p.ID, Epoch: p.Epoch, Commit: true, Version: V1})
+			ended <- err
+		}()
+		time.Sleep(syncTime / 2)
+		wantClass(t, n.Add(t.Context(), "t", p, Parts{"a": {0}}, V1), model.ClassConcurrentTxn)
+		wantClass(t, n.write("t", p, V2, "a", 0, 0), model.ClassConcurrentTxn)
+		wantClass(t, n.Verify("t", p, "a", 0), model.ClassConcurrentTxn)
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Add(t.Context(), "t", p, Parts{"a": {0}}, V1); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestRepeatsWaitForTheDisk: a repeated command is not answered before what it
+// repeats is durable.
+func TestRepeatsWaitForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := startNode(t, vfs.NewMem(0), syncTime)
+		defer n.stop()
+		n.topic("a", 1)
+		p := n.init("t")
+		parts := Parts{"a": {0}}
+		end := End{ProducerID: p.ID, Epoch: p.Epoch, Commit: true, Version: V2}
+		for _, command := range []func() error{
+			func() error { return n.Add(t.Context(), "t", p, parts, V2) },
+			func() error { _, err := n.End(t.Context(), "t", end); return err },
+		} {
+			first := make(chan error, 1)
+			go func() { first <- command() }()
+			time.Sleep(syncTime / 2)
+			if err := command(); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			select {
+			case err := <-first:
+				if err != nil {
+					t.Fatal(err)
+				}
+			default:
+				t.Fatal("the repeat was answered first")
+			}
+		}
+	})
+}
+
 func TestConcurrentClientsOfOneID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, vfs.NewMem(0))
+		n := startNode(t, vfs.NewMem(0), syncTime)
 		defer n.stop()
 		n.topic("a", 1)
 		var wg sync.WaitGroup
