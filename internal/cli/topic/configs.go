@@ -149,14 +149,18 @@ func Alter(ctx context.Context, g *cli.Globals, topics []string, o AlterOptions)
 	if err != nil {
 		return cli.Failed("alter topics", err)
 	}
-	var failed error
+	var failures []error
 	done := []string{}
+	byName := map[string]kadm.AlterConfigsResponse{}
 	for _, a := range answers {
-		if a.Err != nil {
-			failed = joinFailures(g, failed, cli.Refused("alter topic "+a.Name, a.Err, a.ErrMessage))
+		byName[a.Name] = a
+	}
+	for _, name := range topics {
+		if a := byName[name]; a.Err != nil {
+			failures = append(failures, cli.Refused("alter topic "+name, a.Err, a.ErrMessage))
 			continue
 		}
-		done = append(done, a.Name)
+		done = append(done, name)
 	}
 	type altered struct {
 		Topic  string `json:"topic"`
@@ -176,10 +180,7 @@ func Alter(ctx context.Context, g *cli.Globals, topics []string, o AlterOptions)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return failed
+	return g.Finish(err, failures)
 }
 
 func (o AlterOptions) changes() ([]kadm.AlterConfig, error) {

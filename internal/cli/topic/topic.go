@@ -109,14 +109,15 @@ func Create(ctx context.Context, g *cli.Globals, names []string, o CreateOptions
 		return cli.Failed("create topics", err)
 	}
 	var out []Created
-	var failed error
-	for _, a := range answers.Sorted() {
+	var failures []error
+	for _, name := range names {
+		a := answers[name]
 		existed := a.Err == kerr.TopicAlreadyExists && o.IfNotExists
 		if a.Err != nil && !existed {
-			failed = joinFailures(g, failed, cli.Refused("create topic "+a.Topic, a.Err, a.ErrMessage))
+			failures = append(failures, cli.Refused("create topic "+name, a.Err, a.ErrMessage))
 			continue
 		}
-		out = append(out, Created{a.Topic, idText(a.ID), a.NumPartitions, a.ReplicationFactor, existed, o.DryRun})
+		out = append(out, Created{name, idText(a.ID), a.NumPartitions, a.ReplicationFactor, existed, o.DryRun})
 	}
 	err = g.Print(out, func(w io.Writer) error {
 		for _, c := range out {
@@ -131,19 +132,7 @@ func Create(ctx context.Context, g *cli.Globals, names []string, o CreateOptions
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return failed
-}
-
-// joinFailures reports an earlier failure at once and keeps the latest for the
-// end, so that each is told once.
-func joinFailures(g *cli.Globals, earlier, latest error) error {
-	if earlier != nil {
-		fmt.Fprintf(g.Err, "daybook: %v\n", earlier)
-	}
-	return latest
+	return g.Finish(err, failures)
 }
 
 // parseConfigs reads key=value pairs.
@@ -184,14 +173,15 @@ func Delete(ctx context.Context, g *cli.Globals, names []string, ifExists, yes b
 		Deleted bool   `json:"deleted"`
 	}
 	out := []deleted{}
-	var failed error
-	for _, a := range answers.Sorted() {
+	var failures []error
+	for _, name := range names {
+		a := answers[name]
 		missing := a.Err == kerr.UnknownTopicOrPartition && ifExists
 		if a.Err != nil && !missing {
-			failed = joinFailures(g, failed, cli.NoTopic(a.Topic, a.Err))
+			failures = append(failures, cli.NoTopic(name, a.Err))
 			continue
 		}
-		out = append(out, deleted{a.Topic, !missing})
+		out = append(out, deleted{name, !missing})
 	}
 	err = g.Print(out, func(w io.Writer) error {
 		for _, d := range out {
@@ -203,10 +193,7 @@ func Delete(ctx context.Context, g *cli.Globals, names []string, ifExists, yes b
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return failed
+	return g.Finish(err, failures)
 }
 
 func sortedKeys[M ~map[K]V, K int32 | string, V any](m M) []K {
