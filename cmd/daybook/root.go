@@ -15,6 +15,7 @@ var commands = []func(*cli.Globals) *cobra.Command{
 	newTopic,
 	newProduce,
 	newConsume,
+	newGroup,
 	newVersion,
 }
 
@@ -70,6 +71,7 @@ func globalFlags(root *cobra.Command, g *cli.Globals) {
 // and a word it does not know is a usage error that offers the nearest ones.
 func parent(c *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	c.Args = cobra.ArbitraryArgs
+	c.SuggestionsMinimumDistance = 2
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()

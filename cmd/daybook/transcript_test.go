@@ -141,6 +141,10 @@ var scrubs = []struct {
 	{regexp.MustCompile(`"id": "[A-Za-z0-9_-]{22}"`), `"id": "TOPIC-ID"`},
 	{regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "TIME"},
 	{regexp.MustCompile(`"timestamp": ?1\d{12}`), `"timestamp":TIME`},
+	{regexp.MustCompile(`"lag_seconds": [1-9][0-9.e+]*`), `"lag_seconds": SECONDS`},
+	{regexp.MustCompile(`\d{6}h\d+m0s`), "AGE"},
+	{regexp.MustCompile(`(  +)BEHIND  STATE`), "  BEHIND  STATE"},
+	{regexp.MustCompile(`daybook-cli-[0-9a-f]{32}`), "daybook-cli-MEMBER"},
 	{regexp.MustCompile(`"seconds": [0-9.e-]+`), `"seconds": SECONDS`},
 	{regexp.MustCompile(`in \d+(\.\d+)?(µs|ms|s) \([^)]*/s\)`), "in DURATION (RATE)"},
 }

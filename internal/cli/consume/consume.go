@@ -75,13 +75,8 @@ func (o Options) validate(g *cli.Globals, now time.Time) (*plan, error) {
 			return nil, cli.Usagef("--to: %v", err)
 		}
 	}
-	switch o.Isolation {
-	case "committed", "read_committed":
-		p.isolation = kgo.ReadCommitted()
-	case "uncommitted", "read_uncommitted":
-		p.isolation = kgo.ReadUncommitted()
-	default:
-		return nil, cli.Usagef("--isolation is %q: it must be committed or uncommitted", o.Isolation)
+	if p.isolation, err = cli.Isolation(o.Isolation); err != nil {
+		return nil, err
 	}
 	switch {
 	case o.Count < 0:

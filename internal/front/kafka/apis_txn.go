@@ -10,7 +10,7 @@ func (s *Server) txnAPIs() []conn.API {
 	if s.opts.Txns == nil {
 		return nil
 	}
-	return []conn.API{
+	rows := []conn.API{
 		conn.Handle(0, 5, s.initProducerID),
 		conn.Handle(0, 5, s.addPartitionsToTxn),
 		conn.Handle(0, 5, s.endTxn),
@@ -19,10 +19,19 @@ func (s *Server) txnAPIs() []conn.API {
 		conn.Handle(0, 0, s.describeTransactions),
 		conn.Handle(0, 2, s.listTransactions),
 	}
+	if s.opts.Groups != nil {
+		rows = append(rows, conn.Handle(0, 4, s.addOffsetsToTxn), conn.Start(0, 6, s.txnOffsetCommit))
+	}
+	return rows
 }
 
 // txnFeatures are the feature levels that transactions earn.
-func (s *Server) txnFeatures() []feature { return nil }
+func (s *Server) txnFeatures() []feature {
+	if s.opts.Txns == nil || s.opts.Groups == nil {
+		return nil
+	}
+	return []feature{{"transaction.version", 0, 2, 2}}
+}
 
 // producerCode is the code of err for a producer: versions below since know
 // INVALID_PRODUCER_EPOCH where later ones know PRODUCER_FENCED (KIP-588).

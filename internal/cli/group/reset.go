@@ -1,0 +1,456 @@
+package group
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/daybook-mq/daybook/internal/cli"
+)
+
+// ResetOptions say which offsets go where. Exactly one of the targets is set.
+type ResetOptions struct {
+	Topics    []string // "orders" or "orders:0,2"
+	AllTopics bool     // every topic the group has committed offsets for
+
+	ToStart, ToEnd, ToCurrent bool
+	ToOffset                  *int64
+	ToTime                    string
+	ByDuration                string
+	ShiftBy                   *int64
+	FromFile                  string // topic,partition,offset on each line
+
+	Execute bool
+	Export  bool // print the plan as lines for FromFile
+}
+
+// Move is one partition's offset before and after a reset.
+type Move struct {
+	Group     string `json:"group"`
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Current   *int64 `json:"current_offset"` // null when nothing was committed
+	New       int64  `json:"new_offset"`
+	Applied   bool   `json:"applied"`
+}
+
+// Reset moves a group's committed offsets, or shows how it would. It refuses
+// while the group has members: they would commit over it.
+func Reset(ctx context.Context, g *cli.Globals, group string, o ResetOptions) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	conn, err := g.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := g.Limit(ctx)
+	defer cancel()
+	if err := refuseLive(ctx, conn, group); err != nil {
+		return err
+	}
+	moves, err := o.plan(ctx, conn, group)
+	if err != nil {
+		return err
+	}
+	if o.Execute {
+		if err := apply(ctx, conn, group, moves); err != nil {
+			return err
+		}
+	}
+	if o.Export {
+		return export(g.Out, moves)
+	}
+	return g.Print(moves, func(w io.Writer) error {
+		table := cli.NewTable("TOPIC", ">PARTITION", ">CURRENT", ">NEW", ">CHANGE")
+		for _, m := range moves {
+			current, change := "-", "-"
+			if m.Current != nil {
+				current, change = fmt.Sprint(*m.Current), fmt.Sprintf("%+d", m.New-*m.Current)
+			}
+			table.Row(m.Topic, m.Partition, current, m.New, change)
+		}
+		_, err := table.WriteTo(w)
+		if !o.Execute {
+			g.Note("Nothing was changed; add --execute to apply this.")
+		}
+		return err
+	})
+}
+
+func (o ResetOptions) validate() error {
+	targets := 0
+	for _, set := range []bool{o.ToStart, o.ToEnd, o.ToCurrent, o.ToOffset != nil, o.ToTime != "", o.ByDuration != "", o.ShiftBy != nil, o.FromFile != ""} {
+		if set {
+			targets++
+		}
+	}
+	if targets != 1 {
+		return cli.Usagef("give exactly one of --to-start, --to-end, --to-current, --to-offset, --to-time, --by-duration, --shift-by and --from-file")
+	}
+	switch {
+	case o.FromFile != "" && (len(o.Topics) > 0 || o.AllTopics):
+		return cli.Usagef("--from-file names the topics itself; leave --topic and --all-topics out")
+	case o.FromFile == "" && (len(o.Topics) > 0) == o.AllTopics:
+		return cli.Usagef("give either --topic TOPIC[:PARTITIONS] or --all-topics")
+	case o.ToOffset != nil && *o.ToOffset < 0:
+		return cli.Usagef("--to-offset is %d: it must be 0 or more", *o.ToOffset)
+	}
+	return nil
+}
+
+// refuseLive refuses a group that has members. One that does not exist is made
+// by the commit.
+func refuseLive(ctx context.Context, conn *cli.Conn, group string) error {
+	details, err := describe(ctx, conn, group)
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d := details[0]
+	switch {
+	case d.Type == typeShare:
+		return cli.Hintf(fmt.Errorf("group %s is a share group: it has no committed offsets to reset", group),
+			"`daybook group describe %s` shows where it stands.", group)
+	case d.live():
+		var who []string
+		for _, m := range d.Members {
+			who = append(who, fmt.Sprintf("%s at %s", m.Client, m.Host))
+		}
+		return cli.Hintf(fmt.Errorf("group %s is in use (%s; %s): its members would commit over the reset", group, d.State, strings.Join(who, ", ")),
+			"Stop them first; `daybook group describe %s` names them.", group)
+	}
+	return nil
+}
+
+// plan works out the new offset of each partition.
+func (o ResetOptions) plan(ctx context.Context, conn *cli.Conn, group string) ([]Move, error) {
+	commits, err := conn.Admin.FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, cli.Failed("ask for the offsets of group "+group, err)
+	}
+	wanted, err := o.wanted(group, commits)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(wanted))
+	for t := range wanted {
+		names = append(names, t)
+	}
+	if _, err := conn.Topics(ctx, names...); err != nil {
+		return nil, err
+	}
+	spans, err := cli.ListSpans(ctx, conn.Admin, names...)
+	if err != nil {
+		return nil, err
+	}
+	if err := narrow(spans, wanted); err != nil {
+		return nil, err
+	}
+	target, err := o.targets(ctx, conn, group, spans, wanted, commits)
+	if err != nil {
+		return nil, err
+	}
+	moves := []Move{}
+	for topic, partitions := range target {
+		for partition, to := range partitions {
+			m := Move{Group: group, Topic: topic, Partition: partition, New: to}
+			if c, ok := commits.Lookup(topic, partition); ok && c.At >= 0 {
+				m.Current = &c.At
+			}
+			moves = append(moves, m)
+		}
+	}
+	if len(moves) == 0 {
+		return nil, cli.Hintf(fmt.Errorf("group %s has committed nothing there, so there is nothing to move from", group),
+			"Use --to-start, --to-end, --to-offset or --to-time.")
+	}
+	sort.Slice(moves, func(i, j int) bool {
+		a, b := moves[i], moves[j]
+		if a.Topic != b.Topic {
+			return a.Topic < b.Topic
+		}
+		return a.Partition < b.Partition
+	})
+	return moves, nil
+}
+
+// choice is what is wanted of one topic: some partitions (none: all), and with
+// --from-file the offset of each.
+type choice struct {
+	partitions []int32
+	offsets    map[int32]int64
+}
+
+func (o ResetOptions) wanted(group string, commits kadm.OffsetResponses) (map[string]choice, error) {
+	wanted := map[string]choice{}
+	switch {
+	case o.FromFile != "":
+		return readFile(o.FromFile)
+	case o.AllTopics:
+		for t := range commits {
+			wanted[t] = choice{}
+		}
+		if len(wanted) == 0 {
+			return nil, cli.Hintf(fmt.Errorf("group %s has committed nothing", group), "Name topics with --topic.")
+		}
+	}
+	for _, text := range o.Topics {
+		topic, partitions, err := ParseTopic(text)
+		if err != nil {
+			return nil, cli.Usagef("--topic: %v", err)
+		}
+		wanted[topic] = choice{partitions: partitions}
+	}
+	return wanted, nil
+}
+
+// ParseTopic reads "orders" or "orders:0,2-4".
+func ParseTopic(s string) (topic string, partitions []int32, err error) {
+	topic, list, some := strings.Cut(s, ":")
+	if topic == "" || some && list == "" {
+		return "", nil, fmt.Errorf("%q is not a topic, or a topic with partitions such as orders:0,2-4", s)
+	}
+	if !some {
+		return topic, nil, nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		a, errA := strconv.ParseUint(first, 10, 31)
+		b := a
+		var errB error
+		if ranged {
+			b, errB = strconv.ParseUint(last, 10, 31)
+		}
+		if errA != nil || errB != nil || b < a || b-a > 100_000 {
+			return "", nil, fmt.Errorf("%q in %q is not a partition or a range of them, such as 3 or 0-5", part, s)
+		}
+		for ; a <= b; a++ {
+			partitions = append(partitions, int32(a))
+		}
+	}
+	return topic, partitions, nil
+}
+
+// narrow keeps only what is wanted in spans, and refuses what is not there.
+func narrow(spans cli.Spans, wanted map[string]choice) error {
+	for topic, w := range wanted {
+		if len(w.partitions) == 0 {
+			continue
+		}
+		for _, p := range w.partitions {
+			if _, ok := spans[topic][p]; !ok {
+				return cli.Usagef("topic %s has no partition %d; its partitions are 0 to %d", topic, p, len(spans[topic])-1)
+			}
+		}
+		for p := range spans[topic] {
+			if !slices.Contains(w.partitions, p) {
+				delete(spans[topic], p)
+			}
+		}
+	}
+	return nil
+}
+
+func (o ResetOptions) targets(ctx context.Context, conn *cli.Conn, group string, spans cli.Spans, wanted map[string]choice, commits kadm.OffsetResponses) (map[string]map[int32]int64, error) {
+	now := time.Now()
+	switch {
+	case o.ToStart:
+		return cli.Start.Resolve(ctx, conn.Admin, spans)
+	case o.ToEnd:
+		return cli.End.Resolve(ctx, conn.Admin, spans)
+	case o.ToOffset != nil:
+		return cli.Offset(*o.ToOffset).Resolve(ctx, conn.Admin, spans)
+	case o.ToTime != "":
+		t, ok := cli.ParseTime(o.ToTime)
+		if !ok {
+			return nil, cli.Usagef("--to-time %q is not a time; write 2026-01-31T08:00:00Z or @1769846400", o.ToTime)
+		}
+		return cli.At(t).Resolve(ctx, conn.Admin, spans)
+	case o.ByDuration != "":
+		d, err := cli.ParseDuration(o.ByDuration)
+		if err != nil || d < 0 {
+			return nil, cli.Usagef("--by-duration %q is not a time span; write 90m, 12h or 7d", o.ByDuration)
+		}
+		return cli.At(now.Add(-d)).Resolve(ctx, conn.Admin, spans)
+	}
+	out := map[string]map[int32]int64{}
+	for topic, partitions := range spans {
+		out[topic] = map[int32]int64{}
+		for p, span := range partitions {
+			to, ok := wanted[topic].offsets[p]
+			if o.FromFile == "" {
+				c, committed := commits.Lookup(topic, p)
+				if !committed || c.At < 0 {
+					if len(wanted[topic].partitions) == 0 {
+						continue // it was not asked for by its number
+					}
+					return nil, cli.Hintf(fmt.Errorf("group %s has committed nothing for %s-%d, so there is nothing to move from", group, topic, p),
+						"Use --to-start, --to-end, --to-offset or --to-time for it.")
+				}
+				to, ok = c.At, true
+				if o.ShiftBy != nil {
+					to += *o.ShiftBy
+				}
+			}
+			if ok {
+				out[topic][p] = min(max(to, span.Start), span.End)
+			}
+		}
+	}
+	return out, nil
+}
+
+func readFile(name string) (map[string]choice, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, cli.Usagef("--from-file: %v", err)
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.FieldsPerRecord = 3
+	r.Comment = '#'
+	r.TrimLeadingSpace = true
+	lines, err := r.ReadAll()
+	if err != nil {
+		return nil, cli.Usagef("--from-file %s: %v; each line is topic,partition,offset", name, err)
+	}
+	wanted := map[string]choice{}
+	for i, line := range lines {
+		partition, err1 := strconv.ParseUint(strings.TrimSpace(line[1]), 10, 31)
+		offset, err2 := strconv.ParseUint(strings.TrimSpace(line[2]), 10, 63)
+		if line[0] == "" || err1 != nil || err2 != nil {
+			return nil, cli.Usagef("--from-file %s, entry %d: %q is not topic,partition,offset", name, i+1, strings.Join(line, ","))
+		}
+		c := wanted[line[0]]
+		if c.offsets == nil {
+			c.offsets = map[int32]int64{}
+		}
+		if _, twice := c.offsets[int32(partition)]; twice {
+			return nil, cli.Usagef("--from-file %s, entry %d: %s-%d is there twice", name, i+1, line[0], partition)
+		}
+		c.partitions = append(c.partitions, int32(partition))
+		c.offsets[int32(partition)] = int64(offset)
+		wanted[line[0]] = c
+	}
+	if len(wanted) == 0 {
+		return nil, cli.Usagef("--from-file %s holds no line topic,partition,offset", name)
+	}
+	return wanted, nil
+}
+
+func export(w io.Writer, moves []Move) error {
+	out := csv.NewWriter(w)
+	for _, m := range moves {
+		if err := out.Write([]string{m.Topic, strconv.Itoa(int(m.Partition)), strconv.FormatInt(m.New, 10)}); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// apply commits the moves as the group's offsets.
+func apply(ctx context.Context, conn *cli.Conn, group string, moves []Move) error {
+	offsets := kadm.Offsets{}
+	for _, m := range moves {
+		offsets.AddOffset(m.Topic, m.Partition, m.New, -1)
+	}
+	answers, err := conn.Admin.CommitOffsets(ctx, group, offsets)
+	if err != nil {
+		return cli.Failed("reset group "+group, err)
+	}
+	for i, m := range moves {
+		a, ok := answers.Lookup(m.Topic, m.Partition)
+		if ok && a.Err != nil {
+			return cli.Refused(fmt.Sprintf("reset group %s at %s-%d", group, m.Topic, m.Partition), a.Err, "")
+		}
+		moves[i].Applied = ok
+	}
+	return nil
+}
+
+// DeleteOffsets forgets a group's commits for topics.
+func DeleteOffsets(ctx context.Context, g *cli.Globals, group string, topics []string, yes bool) error {
+	if len(topics) == 0 {
+		return cli.Usagef("--topic is missing: name the topics to forget, e.g. --topic orders or --topic orders:0,2")
+	}
+	set := map[string][]int32{}
+	for _, text := range topics {
+		topic, partitions, err := ParseTopic(text)
+		if err != nil {
+			return cli.Usagef("--topic: %v", err)
+		}
+		set[topic] = partitions
+	}
+	if err := g.Confirm(ctx, yes, fmt.Sprintf("This makes group %s forget its offsets of %s.", group, strings.Join(topics, " "))); err != nil {
+		return err
+	}
+	conn, err := g.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := g.Limit(ctx)
+	defer cancel()
+	if _, err := describe(ctx, conn, group); err != nil {
+		return err
+	}
+	commits, err := conn.Admin.FetchOffsets(ctx, group)
+	if err != nil {
+		return cli.Failed("ask for the offsets of group "+group, err)
+	}
+	wanted := kadm.TopicsSet{}
+	commits.Each(func(o kadm.OffsetResponse) {
+		if ps, ok := set[o.Topic]; ok && (len(ps) == 0 || slices.Contains(ps, o.Partition)) {
+			wanted.Add(o.Topic, o.Partition)
+		}
+	})
+	if len(wanted) == 0 {
+		return cli.Hintf(fmt.Errorf("group %s has committed nothing for %s", group, strings.Join(topics, " ")), "`daybook group describe %s` shows its commits.", group)
+	}
+	answers, err := conn.Admin.DeleteOffsets(ctx, group, wanted)
+	if err != nil {
+		return cli.Refused("delete offsets of group "+group, err, "")
+	}
+	return reportForgotten(g, group, wanted, answers)
+}
+
+func reportForgotten(g *cli.Globals, group string, wanted kadm.TopicsSet, answers kadm.DeleteOffsetsResponses) error {
+	type forgotten struct {
+		Topic     string `json:"topic"`
+		Partition int32  `json:"partition"`
+	}
+	out := []forgotten{}
+	var failures []error
+	for _, t := range wanted.Sorted() {
+		for _, p := range t.Partitions {
+			if err, _ := answers.Lookup(t.Topic, p); err != nil {
+				failures = append(failures, cli.Refused(fmt.Sprintf("delete the offset of %s-%d", t.Topic, p), err, ""))
+				continue
+			}
+			out = append(out, forgotten{t.Topic, p})
+		}
+	}
+	err := g.Print(out, func(w io.Writer) error {
+		for _, f := range out {
+			fmt.Fprintf(w, "Group %s forgot its offset of %s-%d.\n", group, f.Topic, f.Partition)
+		}
+		return nil
+	})
+	return g.Finish(err, failures)
+}
