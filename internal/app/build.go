@@ -79,12 +79,19 @@ func (b *Broker) openTxns(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.txns, err = txn.Open(ctx, b.topics, txn.Options{IDs: ids, Ended: func(txn.Ended) {}, Now: b.o.Now, Log: b.log})
+	b.txns, err = txn.Open(ctx, b.topics, txn.Options{IDs: ids, Ended: b.txnEnded, Now: b.o.Now, Log: b.log})
 	if err != nil {
 		return err
 	}
 	b.onStop("transactions", func(context.Context) error { b.txns.Close(); return nil })
 	return nil
+}
+
+// txnEnded lets offsets count, or drops them, that were committed in a transaction.
+func (b *Broker) txnEnded(e txn.Ended) {
+	if e.Topic == groups.OffsetsTopic {
+		b.groups.EndTxn(e.Index, groups.Producer{ID: e.ProducerID, Epoch: e.Epoch}, e.Commit)
+	}
 }
 
 // resolve finds a partition by topic name and index.
