@@ -12,12 +12,12 @@ import (
 
 // rawConn speaks the protocol without a client library.
 type rawConn struct {
-	t *testing.T
+	t testing.TB
 	net.Conn
 	correlation int32
 }
 
-func dialRaw(t *testing.T, addr string) *rawConn {
+func dialRaw(t testing.TB, addr string) *rawConn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

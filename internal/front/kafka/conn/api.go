@@ -47,6 +47,9 @@ type API struct {
 	// One of the two is set.
 	handle func(context.Context, *Request, kmsg.Request) (kmsg.Response, error)
 	start  func(context.Context, *Request, kmsg.Request, func(kmsg.Response, error))
+	// parked answers may be long in coming, and nobody waits for them when the
+	// connection ends.
+	parked bool
 	// shared bodies keep strings that point into the frame.
 	shared bool
 	// count, for requests that carry bulk data, tells before decoding how many
@@ -92,6 +95,10 @@ func (a API) Shared() API { a.shared = true; return a }
 // Advertised widens the advertised range down to version from; requests below
 // Min are refused.
 func (a API) Advertised(from int16) API { a.AdvertiseMin = from; return a }
+
+// Parked says that answers may take as long as other clients like (a group's
+// rebalance): a connection that ends does not wait for them.
+func (a API) Parked() API { a.parked = true; return a }
 
 // Bulk lets the key have frames up to the server's limit, where others end at
 // maxPlainFrame. count walks a body without allocating.

@@ -66,7 +66,7 @@ func (c *Conn) serve() {
 		// write deadline ends it.
 		c.stopReading()
 	}
-	c.replies.drain()
+	c.replies.end()
 	_ = c.nc.Close()
 }
 
@@ -99,7 +99,7 @@ func (c *Conn) dispatch(f frame) error {
 		return err
 	}
 	if api != nil && api.start != nil {
-		p, err := c.replies.reserve(r, f)
+		p, err := c.replies.reserve(r, api, f)
 		if err != nil {
 			f.release()
 			return err

@@ -344,3 +344,51 @@ func FuzzHeader(f *testing.F) {
 		}
 	})
 }
+
+// TestParkedAnswersHoldUpNoClose: a group's rebalance may take minutes.
+func TestParkedAnswersHoldUpNoClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Options{})
+		f.dial().send(joinRequest())
+		synctest.Wait()
+		start := time.Now()
+		if err := f.Close(context.Background()); err != nil || time.Since(start) > 0 {
+			t.Fatalf("close took %v: %v", time.Since(start), err)
+		}
+		f.take(1)[0](kmsg.NewPtrJoinGroupResponse(), nil) // a late answer does no harm
+	})
+}
+
+func TestParkedAnswersDoNotKeepAConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Options{})
+		c := f.dial()
+		c.send(joinRequest())
+		synctest.Wait()
+		_ = c.Close()
+		synctest.Wait()
+		if n := f.Connections(); n != 0 {
+			t.Errorf("%d connections are open", n)
+		}
+	})
+}
+
+// TestStuckAnswersAreGivenUp: when the disk hangs, closing ends at its deadline.
+func TestStuckAnswersAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Options{})
+		f.dial().send(produceRequest())
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		if err := f.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("close: %v", err)
+		}
+	})
+}
+
+func joinRequest() kmsg.Request {
+	r := kmsg.NewPtrJoinGroupRequest()
+	r.SetVersion(5)
+	return r
+}

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -27,6 +28,7 @@ type Encoder interface {
 type replies struct {
 	c *Conn
 
+	gone    chan struct{} // closed when nothing more is read; nil until a line is there
 	mu      sync.Mutex
 	changed sync.Cond
 	line    []*pending
@@ -36,10 +38,11 @@ type replies struct {
 
 // pending is the place of one answer in the line.
 type pending struct {
-	c     *Conn
-	r     *Request
-	frame frame
-	ready chan struct{}
+	c      *Conn
+	r      *Request
+	frame  frame
+	parked bool
+	ready  chan struct{}
 
 	// Set before ready is closed.
 	resp kmsg.Response
@@ -52,7 +55,7 @@ func (q *replies) init(c *Conn) {
 }
 
 // reserve takes the next place in line; it waits while the line is full.
-func (q *replies) reserve(r *Request, f frame) (*pending, error) {
+func (q *replies) reserve(r *Request, api *API, f frame) (*pending, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.line) >= q.c.srv.opts.MaxPipelined && q.err == nil {
@@ -61,11 +64,14 @@ func (q *replies) reserve(r *Request, f frame) (*pending, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	p := &pending{c: q.c, r: r, frame: f, ready: make(chan struct{})}
+	if q.gone == nil {
+		q.gone = make(chan struct{})
+	}
+	p := &pending{c: q.c, r: r, frame: f, parked: api.parked, ready: make(chan struct{})}
 	q.line = append(q.line, p)
 	if !q.writing {
 		q.writing = true
-		go q.run() // ends with the line; drain joins it
+		go q.run() // ends with the line; end joins it
 	}
 	return p, nil
 }
@@ -93,9 +99,12 @@ func (q *replies) run() {
 		p, broken := q.line[0], q.err
 		q.mu.Unlock()
 
-		<-p.ready
-		err := p.err
+		err := errAbandoned
+		if q.await(p) {
+			err = p.err
+		}
 		switch {
+		case errors.Is(err, errAbandoned):
 		case err != nil:
 			err = requestError(p.r, err)
 			q.c.logEnd(err)
@@ -109,11 +118,44 @@ func (q *replies) run() {
 		q.line = q.line[1:]
 		if err != nil && q.err == nil {
 			q.err = err
-			q.c.cut() // answers behind a missing one would be taken for it
+			q.c.cut() // the answers behind a missing one would be taken for it
 		}
 		q.changed.Broadcast()
 		q.mu.Unlock()
 	}
+}
+
+var errAbandoned = errors.New("the connection ended before the answer was there")
+
+// await waits for an answer. It gives up on a parked one when the connection
+// ends, and on every one when the server's time to close is over.
+func (q *replies) await(p *pending) bool {
+	gone := q.gone
+	if !p.parked {
+		gone = nil
+	}
+	select {
+	case <-p.ready:
+		return true
+	case <-gone:
+	case <-q.c.srv.cutoff:
+	}
+	select {
+	case <-p.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// end waits until what is due is written, after the last request was read.
+func (q *replies) end() {
+	q.mu.Lock()
+	if q.gone != nil {
+		close(q.gone)
+	}
+	q.mu.Unlock()
+	q.drain()
 }
 
 // drain waits until the line is empty and its writer has ended.

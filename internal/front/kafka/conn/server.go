@@ -73,6 +73,8 @@ type Server struct {
 	ctx     context.Context // of every handler
 	cancel  context.CancelFunc
 	closing <-chan struct{}
+	cutoff  chan struct{} // closed when Close has waited long enough
+	cutOnce sync.Once
 	wg      sync.WaitGroup // connections
 	open    atomic.Int64
 	stats   Stats
@@ -89,6 +91,7 @@ func NewServer(o Options, t *Table) *Server {
 	s := &Server{
 		opts: o, table: t, logs: &limitedLog{log: o.Log},
 		budget:    newBudget(o.MaxInFlight, time.Now),
+		cutoff:    make(chan struct{}),
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*Conn]struct{}{},
 	}
@@ -189,6 +192,7 @@ func (s *Server) Close(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
+	s.cutOnce.Do(func() { close(s.cutoff) })
 	s.mu.Lock()
 	for c := range s.conns {
 		c.cut()

@@ -67,6 +67,7 @@ func newFixture(t *testing.T, o Options) *fixture {
 	o.Log = slog.New(slog.NewTextHandler(&lockedWriter{w: f.logs}, nil))
 	table, err := NewTable(
 		Start(3, 13, f.produce).Bulk(func(int16, []byte) (int, error) { return 1, nil }),
+		Start(0, 9, f.join).Parked(),
 		Handle(0, 13, f.metadata),
 		Handle(0, 5, f.versions),
 	)
@@ -102,6 +103,12 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 }
 
 func (f *fixture) produce(_ context.Context, _ *Request, _ *kmsg.ProduceRequest, done func(kmsg.Response, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pending = append(f.pending, done)
+}
+
+func (f *fixture) join(_ context.Context, _ *Request, _ *kmsg.JoinGroupRequest, done func(kmsg.Response, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pending = append(f.pending, done)
