@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"time"
 
 	"github.com/daybook-mq/daybook/internal/config"
 	"github.com/daybook-mq/daybook/internal/core/groups"
@@ -58,18 +57,7 @@ func (b *Broker) openCatalogue(ctx context.Context) (err error) {
 
 // openGroups opens the group coordinator over __consumer_offsets.
 func (b *Broker) openGroups(ctx context.Context) (err error) {
-	millis := b.topics.SettingMillis
-	b.groups, err = groups.Open(ctx, b.topics, groups.Options{
-		Partitions:            int32(b.topics.SettingInt("offsets.topic.num.partitions")),
-		SessionTimeoutMin:     millis("group.min.session.timeout.ms"),
-		SessionTimeoutMax:     millis("group.max.session.timeout.ms"),
-		InitialRebalanceDelay: millis("group.initial.rebalance.delay.ms"),
-		MaxSize:               int(b.topics.SettingInt("group.max.size")),
-		OffsetsRetention:      time.Duration(b.topics.SettingInt("offsets.retention.minutes")) * time.Minute,
-		OffsetMetadataMax:     int(b.topics.SettingInt("offset.metadata.max.bytes")),
-		Now:                   b.o.Now,
-		Log:                   b.log,
-	})
+	b.groups, err = groups.Open(ctx, b.topics, groups.Options{Now: b.o.Now, Log: b.log})
 	return err
 }
 
@@ -101,6 +89,13 @@ func (b *Broker) resolve(topic string, index int32) (*partition.Partition, bool)
 		return nil, false
 	}
 	return t.Partitions[index], true
+}
+
+// txnEnded applies or drops the offsets that a transaction staged in groups.
+func (b *Broker) txnEnded(e txn.Ended) {
+	if e.Topic == groups.OffsetsTopic {
+		b.groups.EndTxn(e.Index, groups.Producer{ID: e.ProducerID, Epoch: e.Epoch}, e.Commit)
+	}
 }
 
 // startKafka serves the Kafka protocol on l.

@@ -99,12 +99,13 @@ func (c *Coordinator) commits(cm *Commit, each []refusal.Reason) []offsets.Commi
 		expire = at + cm.Retention.Milliseconds()
 	}
 	cs := make([]offsets.Commit, 0, len(cm.Items))
+	metadataMax := int(c.topics.SettingInt("offset.metadata.max.bytes"))
 	for i, it := range cm.Items {
 		var t *topics.Topic
 		if t, each[i] = c.topic(it.Topic, it.TopicID, it.Partition); each[i] != refusal.None {
 			continue
 		}
-		if len(it.Metadata) > c.opts.OffsetMetadataMax {
+		if len(it.Metadata) > metadataMax {
 			each[i] = refusal.OffsetMetadataTooLarge
 			continue
 		}

@@ -3,6 +3,7 @@ package groups
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ func (n *node) start() {
 	n.must(err)
 	n.cat, err = topics.Open(ctx, topics.Options{Store: n.store, Now: n.now})
 	n.must(err)
-	n.Coordinator, err = Open(ctx, n.cat, Options{Now: n.now})
+	n.Coordinator, err = Open(ctx, n.cat, Options{Now: n.now, Log: slog.New(slog.DiscardHandler)})
 	n.must(err)
 }
 

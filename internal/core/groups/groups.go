@@ -27,58 +27,40 @@ import (
 // OffsetsTopic is the internal topic that holds groups and offsets.
 const OffsetsTopic = "__consumer_offsets"
 
-// Options configure the coordinator. Zero values mean Kafka's defaults, except for
-// the initial rebalance delay, which is none unless it is set.
+// Options configure the coordinator; both fields are needed. What brokers have
+// settings for (group.…, offsets.…) comes from the catalogue and may change.
 type Options struct {
-	Partitions             int32         // offsets.topic.num.partitions
-	SessionTimeoutMin      time.Duration // group.min.session.timeout.ms
-	SessionTimeoutMax      time.Duration // group.max.session.timeout.ms
-	InitialRebalanceDelay  time.Duration // group.initial.rebalance.delay.ms
-	MaxSize                int           // group.max.size
-	OffsetsRetention       time.Duration // offsets.retention.minutes
-	RetentionCheckInterval time.Duration // offsets.retention.check.interval.ms
-	OffsetMetadataMax      int           // offset.metadata.max.bytes
-	Now                    func() time.Time
-	Log                    *slog.Logger
+	Now func() time.Time
+	Log *slog.Logger
 }
 
-func (o *Options) setDefaults() {
-	def(&o.Partitions, 50)
-	def(&o.SessionTimeoutMin, 6*time.Second)
-	def(&o.SessionTimeoutMax, 30*time.Minute)
-	def(&o.MaxSize, 1<<31-1)
-	def(&o.OffsetsRetention, 7*24*time.Hour)
-	def(&o.RetentionCheckInterval, 10*time.Minute)
-	def(&o.OffsetMetadataMax, 4096)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
-}
+// retentionCheckInterval is how often offsets are looked at that may be over.
+const retentionCheckInterval = 10 * time.Minute
 
 // newMemberTimeout is how long Kafka parks a first join.
 const newMemberTimeout = 5 * time.Minute
+
+// classicLimits are the broker's settings for classic groups, as they are now.
+func (c *Coordinator) classicLimits() classic.Limits {
+	return classic.Limits{
+		SessionTimeoutMin:     c.topics.SettingMillis("group.min.session.timeout.ms"),
+		SessionTimeoutMax:     c.topics.SettingMillis("group.max.session.timeout.ms"),
+		InitialRebalanceDelay: c.topics.SettingMillis("group.initial.rebalance.delay.ms"),
+		NewMemberTimeout:      newMemberTimeout,
+		MaxSize:               int(c.topics.SettingInt("group.max.size")),
+	}
+}
 
 // Coordinator is all groups of the broker. Its methods may be called from any
 // goroutine. Callbacks are called once, from any goroutine, without a lock held,
 // and must not block.
 type Coordinator struct {
 	// immutable
-	opts    Options
-	classic classic.Config
-	topics  *topics.Catalogue
-	shards  []*shard
-	timers  *timers
-	stats   stats
+	opts   Options
+	topics *topics.Catalogue
+	shards []*shard
+	timers *timers
+	stats  stats
 
 	stopped atomic.Bool
 	stop    context.CancelFunc
@@ -88,32 +70,19 @@ type Coordinator struct {
 // Open creates the internal topic if it is not there, reads the groups back and
 // starts the timer.
 func Open(ctx context.Context, cat *topics.Catalogue, o Options) (*Coordinator, error) {
-	o.setDefaults()
 	t, ok := cat.ByName(OffsetsTopic)
 	if !ok {
 		var err error
 		t, err = cat.Create(ctx, topics.Spec{
-			Name: OffsetsTopic, Partitions: o.Partitions, Internal: true,
+			Name: OffsetsTopic, Partitions: int32(cat.SettingInt("offsets.topic.num.partitions")), Internal: true,
 			Configs: map[string]string{"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"},
 		}, false)
 		if err != nil {
 			return nil, err
 		}
 	}
-	return start(ctx, cat, t.Partitions, o)
-}
-
-// start is Open over given partitions.
-func start(ctx context.Context, cat *topics.Catalogue, parts []*partition.Partition, o Options) (*Coordinator, error) {
-	o.setDefaults()
-	c := &Coordinator{
-		opts: o, topics: cat, timers: newTimers(),
-		classic: classic.Config{
-			SessionTimeoutMin: o.SessionTimeoutMin, SessionTimeoutMax: o.SessionTimeoutMax,
-			InitialRebalanceDelay: o.InitialRebalanceDelay, NewMemberTimeout: newMemberTimeout, MaxSize: o.MaxSize,
-		},
-	}
-	for _, p := range parts {
+	c := &Coordinator{opts: o, topics: cat, timers: newTimers()}
+	for _, p := range t.Partitions {
 		c.shards = append(c.shards, newShard(c, p))
 	}
 	if err := c.replay(ctx); err != nil {

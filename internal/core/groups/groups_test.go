@@ -22,7 +22,7 @@ func TestPartitionFor(t *testing.T) {
 	for id, want := range map[string]int32{
 		"":                      0,
 		"my-group":              12,
-		"polygenelubricants":    0,  // hash code is the smallest int
+		"polygenelubricants":    0, // hash code is the smallest int
 		"console-consumer-1234": partitionFor("console-consumer-1234", 50),
 		"größe":                 partitionFor("größe", 50),
 	} {

@@ -8,7 +8,7 @@ import (
 	"github.com/daybook-mq/daybook/internal/core/groups/refusal"
 )
 
-// Join handles a JoinGroup; its ticket and fresh id are made here.
+// Join handles a JoinGroup; its ticket, limits and fresh id are made here.
 func (c *Coordinator) Join(id string, j classic.Join, reply func(classic.JoinReply)) {
 	refuse := func(why refusal.Reason) {
 		reply(classic.JoinReply{Reason: why, MemberID: j.MemberID, Generation: -1})
@@ -21,6 +21,7 @@ func (c *Coordinator) Join(id string, j classic.Join, reply func(classic.JoinRep
 		refuse(refusal.CoordinatorNotAvailable)
 		return
 	}
+	j.Limits = c.classicLimits()
 	j.FreshID = freshID(j.ClientID, j.InstanceID)
 	found := c.with(id, j.MemberID == "", func(g *group, now time.Time) answers {
 		j.Ticket = g.ticketLocked()

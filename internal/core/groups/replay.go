@@ -82,11 +82,11 @@ func (s *shard) replay(ctx context.Context, now time.Time) error {
 	for id, r := range found {
 		switch {
 		case r.saved != nil:
-			r.g.classic = classic.Restore(id, &s.c.classic, *r.saved, now)
+			r.g.classic = classic.Restore(id, *r.saved, now)
 		case r.g.offsets.Empty():
 			continue // deleted
 		default:
-			r.g.classic = classic.New(id, &s.c.classic, now)
+			r.g.classic = classic.New(id, now)
 		}
 		s.groups[id] = r.g
 		s.c.timers.set(r.g, r.g.classic.Wake())

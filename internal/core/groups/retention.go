@@ -33,7 +33,8 @@ func (c *Coordinator) expireLocked(g *group, now time.Time) {
 	default:
 		return
 	}
-	over := g.offsets.Expired(now.UnixMilli(), base, c.opts.OffsetsRetention.Milliseconds(), keep)
+	retention := c.topics.SettingInt("offsets.retention.minutes") * time.Minute.Milliseconds()
+	over := g.offsets.Expired(now.UnixMilli(), base, retention, keep)
 	note := func(err error) {
 		if err != nil {
 			c.opts.Log.Warn("expired offsets not removed", slog.String("group", g.id), slog.Any("err", err))

@@ -45,7 +45,7 @@ func (s *shard) findOrMake(id string, now time.Time) *group {
 	defer s.mu.Unlock()
 	g := s.groups[id]
 	if g == nil {
-		g = &group{id: id, shard: s, classic: classic.New(id, &s.c.classic, now)}
+		g = &group{id: id, shard: s, classic: classic.New(id, now)}
 		s.groups[id] = g
 	}
 	return g

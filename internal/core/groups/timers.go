@@ -59,7 +59,7 @@ func (t *timers) take(now time.Time) (due []*group, next time.Time) {
 
 // run is the timer goroutine: sessions, rebalances, retention.
 func (c *Coordinator) run(ctx context.Context) {
-	sweep := time.NewTicker(c.opts.RetentionCheckInterval)
+	sweep := time.NewTicker(retentionCheckInterval)
 	defer sweep.Stop()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

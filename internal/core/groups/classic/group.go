@@ -36,8 +36,8 @@ var stateNames = [...]string{"Empty", "PreparingRebalance", "CompletingRebalance
 // String gives Kafka's name.
 func (s State) String() string { return stateNames[s] }
 
-// Config bounds groups; all groups share one.
-type Config struct {
+// Limits bound a group; every join brings those of its time.
+type Limits struct {
 	SessionTimeoutMin     time.Duration // group.min.session.timeout.ms
 	SessionTimeoutMax     time.Duration // group.max.session.timeout.ms
 	InitialRebalanceDelay time.Duration // group.initial.rebalance.delay.ms
@@ -56,8 +56,7 @@ type Protocol struct {
 
 // Group is one group. It is not safe for concurrent use: its owner locks it.
 type Group struct {
-	id  string
-	cfg *Config
+	id string
 
 	state        State
 	since        time.Time // when the state was entered
@@ -74,6 +73,7 @@ type Group struct {
 	subscribed map[string]bool // topics of the current generation; nil: not known
 
 	joinDeadline time.Time     // PreparingRebalance: when to stop waiting
+	delay        time.Duration // the initial rebalance delay
 	initial      bool          // the group was Empty: more members are waited for
 	initialLeft  time.Duration // how much longer the initial delay may be extended
 	newMember    bool          // somebody joined during the initial delay
@@ -116,9 +116,9 @@ type replacing struct {
 }
 
 // New makes an empty group of which nothing is stored.
-func New(id string, cfg *Config, now time.Time) *Group {
+func New(id string, now time.Time) *Group {
 	return &Group{
-		id: id, cfg: cfg, since: now, unsaved: true,
+		id: id, since: now, unsaved: true,
 		members: map[string]*member{}, statics: map[string]*member{},
 		pending: map[string]time.Time{}, unsynced: map[string]bool{},
 	}

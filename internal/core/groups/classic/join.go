@@ -8,6 +8,7 @@ import (
 
 // Join is a JoinGroup request.
 type Join struct {
+	Limits
 	Ticket               Ticket
 	MemberID, InstanceID string // "": none
 	ClientID, ClientHost string
@@ -27,13 +28,14 @@ func (g *Group) Join(now time.Time, j Join) Effects {
 		fx.Joins = append(fx.Joins, JoinReply{To: j.Ticket, Reason: why, MemberID: id, Generation: -1})
 		return fx
 	}
-	if j.Session < g.cfg.SessionTimeoutMin || j.Session > g.cfg.SessionTimeoutMax {
+	if j.Session < j.SessionTimeoutMin || j.Session > j.SessionTimeoutMax {
 		return refuse(refusal.InvalidSessionTimeout, j.MemberID)
 	}
 	if g.state == Dead {
 		return refuse(refusal.CoordinatorNotAvailable, j.MemberID)
 	}
-	if !g.hasRoom(j.MemberID) {
+	g.delay = j.InitialRebalanceDelay
+	if !g.hasRoom(j.MemberID, j.MaxSize) {
 		if m := g.members[j.MemberID]; m != nil {
 			g.remove(now, m, CauseGroupFull, "", &fx)
 		}
@@ -61,7 +63,7 @@ func (g *Group) Join(now time.Time, j Join) Effects {
 
 // hasRoom applies group.max.size. While members rejoin, those that have are
 // counted, so that a limit that was lowered sends the last ones away.
-func (g *Group) hasRoom(id string) bool {
+func (g *Group) hasRoom(id string, maxSize int) bool {
 	switch g.state {
 	case PreparingRebalance:
 		if m := g.members[id]; m != nil && m.join != 0 {
@@ -73,9 +75,9 @@ func (g *Group) hasRoom(id string) bool {
 				n++
 			}
 		}
-		return n < g.cfg.MaxSize
+		return n < maxSize
 	case CompletingRebalance, Stable:
-		return g.members[id] != nil || len(g.members) < g.cfg.MaxSize
+		return g.members[id] != nil || len(g.members) < maxSize
 	default:
 		return true
 	}
@@ -107,7 +109,7 @@ func (g *Group) admit(now time.Time, j Join, id string, fx *Effects) {
 	m.take(j)
 	// A new member cannot heartbeat while its first join is parked, and a client
 	// that is gone cannot be told from one that waits: the wait is bounded.
-	m.deadline = now.Add(g.cfg.NewMemberTimeout)
+	m.deadline = now.Add(j.NewMemberTimeout)
 	g.wakeBy(m.deadline)
 	if len(g.members) == 0 {
 		g.protocolType = j.ProtocolType

@@ -34,7 +34,7 @@ func TestRandomCommands(t *testing.T) {
 type world struct {
 	t      *testing.T
 	rnd    *rand.Rand
-	cfg    Config
+	cfg    Limits
 	g      *Group
 	now    time.Time
 	ticket Ticket
@@ -81,13 +81,13 @@ func (w *world) ask(c *client) bool {
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_700_000_000, 0),
-		cfg:   Config{SessionTimeoutMin: time.Second, SessionTimeoutMax: time.Minute, NewMemberTimeout: time.Minute, MaxSize: 4},
+		cfg:   Limits{SessionTimeoutMin: time.Second, SessionTimeoutMax: time.Minute, NewMemberTimeout: time.Minute, MaxSize: 4},
 		asked: map[Ticket]ask{}, owners: map[int32]map[string]string{}, assigned: map[int32]map[string]string{},
 	}
 	if seed%3 == 0 {
 		w.cfg.InitialRebalanceDelay = 3 * time.Second
 	}
-	w.g = New("g", &w.cfg, w.now)
+	w.g = New("g", w.now)
 	for i := range 6 {
 		c := &client{topics: "t"}
 		if i%2 == 1 {
@@ -164,7 +164,7 @@ func (w *world) join(c *client) {
 		protocols = protocols[:1]
 	}
 	w.apply(w.g.Join(w.now, Join{
-		Ticket: w.ticket, MemberID: c.id, InstanceID: c.instance, ClientID: "c", ClientHost: "h",
+		Limits: w.cfg, Ticket: w.ticket, MemberID: c.id, InstanceID: c.instance, ClientID: "c", ClientHost: "h",
 		Session: 5 * time.Second, Rebalance: 8 * time.Second, ProtocolType: "consumer", Protocols: protocols,
 		FreshID: fmt.Sprintf("m%d", w.fresh), RequireKnownID: w.rnd.IntN(2) == 0, CanSkipAssignment: w.rnd.IntN(2) == 0,
 	}))
@@ -218,7 +218,7 @@ func (w *world) stored(ok bool) {
 // restart makes the group anew from what is durable, as a start of the broker does.
 func (w *world) restart() {
 	w.apply(w.g.Kill(w.now, refusal.CoordinatorNotAvailable))
-	w.g = Restore("g", &w.cfg, *w.durable, w.now)
+	w.g = Restore("g", *w.durable, w.now)
 	w.generation = w.g.Generation()
 	for gen := range w.owners {
 		if gen > w.generation { // never stored: it did not happen
@@ -361,7 +361,7 @@ func (w *world) checkReplay() {
 		w.errorf("stable, but nothing is stored")
 		return
 	}
-	live, again := w.g.Image(), Restore("g", &w.cfg, *w.durable, w.now).Image()
+	live, again := w.g.Image(), Restore("g", *w.durable, w.now).Image()
 	live.Since, again.Since = time.Time{}, time.Time{}
 	if !reflect.DeepEqual(live, again) {
 		w.errorf("live:   %+v\nreplay: %+v", live, again)

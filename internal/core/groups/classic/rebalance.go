@@ -63,10 +63,10 @@ func (g *Group) prepare(now time.Time, r Rebalance, fx *Effects) {
 	clear(g.unsynced)
 	g.syncDeadline = time.Time{}
 
-	g.initial = g.state == Empty && g.cfg.InitialRebalanceDelay > 0
+	g.initial = g.state == Empty && g.delay > 0
 	wait := g.rebalanceTimeout()
 	if g.initial {
-		wait, g.initialLeft = g.cfg.InitialRebalanceDelay, max(wait-g.cfg.InitialRebalanceDelay, 0)
+		wait, g.initialLeft = g.delay, max(wait-g.delay, 0)
 		g.newMember = false
 	}
 	g.enter(PreparingRebalance, now)
@@ -109,7 +109,7 @@ func (g *Group) allJoined() bool {
 func (g *Group) joinDue(now time.Time, fx *Effects) {
 	if g.initial && g.newMember && g.initialLeft > 0 {
 		g.newMember = false
-		wait := min(g.cfg.InitialRebalanceDelay, g.initialLeft)
+		wait := min(g.delay, g.initialLeft)
 		g.initialLeft -= wait
 		g.joinDeadline = now.Add(wait)
 		g.wakeBy(g.joinDeadline)

@@ -58,8 +58,8 @@ func (g *Group) Image() Saved {
 
 // Restore makes a group from its image. Members keep their generation and get a
 // whole session from now on to be heard of.
-func Restore(id string, cfg *Config, s Saved, now time.Time) *Group {
-	g := New(id, cfg, s.Since)
+func Restore(id string, s Saved, now time.Time) *Group {
+	g := New(id, s.Since)
 	g.unsaved = false
 	g.protocolType, g.generation = s.ProtocolType, s.Generation
 	g.protocol = s.Protocol

@@ -16,7 +16,7 @@ import (
 // clients: a reply says whom it is for.
 type script struct {
 	g      *Group
-	cfg    Config
+	cfg    Limits
 	now    time.Time
 	ticket Ticket
 	who    map[Ticket]string
@@ -26,13 +26,13 @@ type script struct {
 
 func newScript() *script {
 	s := &script{
-		cfg: Config{
+		cfg: Limits{
 			SessionTimeoutMin: time.Second, SessionTimeoutMax: time.Minute,
 			NewMemberTimeout: 5 * time.Minute, MaxSize: 100,
 		},
 		now: time.Unix(1_700_000_000, 0).UTC(), who: map[Ticket]string{}, fresh: map[string]int{},
 	}
-	s.g = New("g", &s.cfg, s.now)
+	s.g = New("g", s.now)
 	return s
 }
 
@@ -126,7 +126,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData, out *strings.Builder)
 		s.pass(t, d, out)
 	case "restart":
 		im := s.g.Image()
-		s.g = Restore("g", &s.cfg, im, s.now)
+		s.g = Restore("g", im, s.now)
 	case "kill":
 		s.effects(out, s.g.Kill(s.now, refusal.CoordinatorNotAvailable))
 	case "subscribed":
@@ -154,7 +154,7 @@ func (s *script) join(t *testing.T, d *datadriven.TestData, out *strings.Builder
 		client, _, _ = strings.Cut(id, "-")
 	}
 	j := Join{
-		Ticket: s.ticket, MemberID: id, InstanceID: arg(d, "instance", ""),
+		Limits: s.cfg, Ticket: s.ticket, MemberID: id, InstanceID: arg(d, "instance", ""),
 		ClientID: client, ClientHost: arg(d, "host", "/1.1.1.1"),
 		Session: s.duration(t, d, "session", "10s"), Rebalance: s.duration(t, d, "rebalance", "30s"),
 		ProtocolType: arg(d, "type", "consumer"), Why: arg(d, "why", ""),
