@@ -91,13 +91,6 @@ func (b *Broker) resolve(topic string, index int32) (*partition.Partition, bool)
 	return t.Partitions[index], true
 }
 
-// txnEnded applies or drops the offsets that a transaction staged in groups.
-func (b *Broker) txnEnded(e txn.Ended) {
-	if e.Topic == groups.OffsetsTopic {
-		b.groups.EndTxn(e.Index, groups.Producer{ID: e.ProducerID, Epoch: e.Epoch}, e.Commit)
-	}
-}
-
 // startKafka serves the Kafka protocol on l.
 func (b *Broker) startKafka(l net.Listener) error {
 	front, err := kafka.New(kafka.Options{
