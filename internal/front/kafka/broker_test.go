@@ -40,7 +40,7 @@ type broker struct {
 // startBroker starts a broker; change may set what is to differ.
 func startBroker(t testing.TB, change ...func(*broker)) *broker {
 	t.Helper()
-	b := &broker{t: t, fs: vfs.NewMem(1 << 32), static: map[string]string{}}
+	b := &broker{t: t, fs: vfs.NewMem(1 << 32), static: map[string]string{"offsets.topic.num.partitions": "4"}}
 	b.opts = Options{ClusterID: "test-cluster", LogDir: "/data"}
 	for _, f := range change {
 		f(b)
@@ -70,10 +70,14 @@ func (b *broker) start() {
 	check(err)
 	ids, err := producerids.Open(ctx, b.store, b.now)
 	check(err)
-	g, err := groups.Open(ctx, b.topics, groups.Options{Partitions: 4, Now: b.now, Log: quiet})
+	g, err := groups.Open(ctx, b.topics, groups.Options{Now: b.now, Log: quiet})
 	check(err)
 	b.onStop(g.Stop)
-	x, err := txn.Open(ctx, b.topics, txn.Options{IDs: ids, Now: b.now, Log: quiet, Ended: func(txn.Ended) {}})
+	x, err := txn.Open(ctx, b.topics, txn.Options{IDs: ids, Now: b.now, Log: quiet, Ended: func(e txn.Ended) {
+		if e.Topic == groups.OffsetsTopic {
+			g.EndTxn(e.Index, groups.Producer{ID: e.ProducerID, Epoch: e.Epoch}, e.Commit)
+		}
+	}})
 	check(err)
 	b.onStop(x.Close)
 	o := b.opts
