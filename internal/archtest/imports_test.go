@@ -111,8 +111,8 @@ func TestBannedImports(t *testing.T) {
 }
 
 // selectors calls visit for each use pkg.Name of an imported package.
-func selectors(f *goFile, visit func(pkg, name string, n ast.Node)) {
-	ast.Inspect(f.ast, func(n ast.Node) bool {
+func selectors(in ast.Node, visit func(pkg, name string, n ast.Node)) {
+	ast.Inspect(in, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			if id, ok := s.X.(*ast.Ident); ok {
 				visit(id.Name, s.Sel.Name, n)
@@ -138,7 +138,7 @@ func TestCoreIsHandedTime(t *testing.T) {
 		if f.test || !under(f.dir, "internal/core") {
 			continue
 		}
-		selectors(f, func(pkg, name string, n ast.Node) {
+		selectors(f.ast, func(pkg, name string, n ast.Node) {
 			if pkg == "time" && slices.Contains(clockReaders, name) && !slices.Contains(clockOwners, f.path) {
 				t.Errorf("%s: time.%s in core; let the caller hand the time over, so that tests and the simulator can drive it", f.at(n), name)
 			}

@@ -36,22 +36,32 @@ func TestNothingIsLeftUnfinished(t *testing.T) {
 	}
 }
 
-// sleepers may call time.Sleep in tests: they wait inside a synctest bubble, where
-// sleeping is how virtual time passes.
-func sleepers(f *goFile) bool { return slices.Contains(f.imports(), "testing/synctest") }
+// maySleep says where time.Sleep is right in tests: inside a synctest bubble, where
+// sleeping is how virtual time passes, and between two looks at a condition, in a
+// helper that is named for it (wait…, eventually…).
+func maySleep(f *goFile, fn *ast.FuncDecl) bool {
+	name := strings.ToLower(fn.Name.Name)
+	return slices.Contains(f.imports(), "testing/synctest") || strings.HasPrefix(name, "wait") || strings.HasPrefix(name, "eventually")
+}
 
 func TestTestsNeitherSleepNorSkip(t *testing.T) {
 	for _, f := range sources(t) {
 		if !f.test {
 			continue
 		}
-		selectors(f, func(pkg, name string, n ast.Node) {
-			if pkg == "time" && name == "Sleep" && !sleepers(f) {
-				t.Errorf("%s: time.Sleep in a test; wait for the condition (or use testing/synctest)", f.at(n))
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
 			}
-			if pkg == "t" && strings.HasPrefix(name, "Skip") {
-				t.Errorf("%s: t.%s: a test that does not run proves nothing", f.at(n), name)
-			}
-		})
+			selectors(fn, func(pkg, name string, n ast.Node) {
+				if pkg == "time" && name == "Sleep" && !maySleep(f, fn) {
+					t.Errorf("%s: time.Sleep in a test; wait for the condition (or use testing/synctest)", f.at(n))
+				}
+				if pkg == "t" && strings.HasPrefix(name, "Skip") {
+					t.Errorf("%s: t.%s: a test that does not run proves nothing", f.at(n), name)
+				}
+			})
+		}
 	}
 }

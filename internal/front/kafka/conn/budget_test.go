@@ -36,7 +36,7 @@ func TestLiarsCostWhatTheySend(t *testing.T) {
 		}
 		honest := f.dial()
 		honest.send(bigProduce(1 << 20))
-		f.take(1)[0](kmsg.NewPtrProduceResponse(), nil)
+		f.waitPending(1)[0](kmsg.NewPtrProduceResponse(), nil)
 		honest.receive()
 	})
 }
@@ -58,7 +58,7 @@ func TestStalledFramesMakeRoom(t *testing.T) {
 		time.Sleep(2 * stallMin)
 		honest := f.dial()
 		honest.send(bigProduce(512 << 10))
-		f.take(1)[0](kmsg.NewPtrProduceResponse(), nil)
+		f.waitPending(1)[0](kmsg.NewPtrProduceResponse(), nil)
 		honest.receive()
 		stalled[0].ended()
 		if n := f.Connections(); n < 2 || n > 30 {
@@ -73,7 +73,7 @@ func TestBudgetComesBack(t *testing.T) {
 		c := f.dial()
 		for range 10 {
 			c.send(bigProduce(900 << 10))
-			f.take(1)[0](kmsg.NewPtrProduceResponse(), nil)
+			f.waitPending(1)[0](kmsg.NewPtrProduceResponse(), nil)
 			c.receive()
 		}
 		synctest.Wait()
@@ -90,7 +90,7 @@ func TestFullBudgetHoldsBackTheNext(t *testing.T) {
 		f := newFixture(t, Options{MaxInFlight: 1 << 20})
 		a, b := f.dial(), f.dial()
 		a.send(bigProduce(900 << 10))
-		first := f.take(1)[0]
+		first := f.waitPending(1)[0]
 		go b.send(bigProduce(900 << 10))
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -101,7 +101,7 @@ func TestFullBudgetHoldsBackTheNext(t *testing.T) {
 		f.mu.Unlock()
 		first(kmsg.NewPtrProduceResponse(), nil)
 		a.receive()
-		f.take(1)[0](kmsg.NewPtrProduceResponse(), nil)
+		f.waitPending(1)[0](kmsg.NewPtrProduceResponse(), nil)
 		b.receive()
 	})
 }

@@ -18,7 +18,7 @@ func TestPipelinedAnswersLeaveInOrder(t *testing.T) {
 	for range 3 {
 		c.send(produceRequest())
 	}
-	dones := f.take(3)
+	dones := f.waitPending(3)
 	for i := len(dones) - 1; i >= 0; i-- {
 		dones[i](kmsg.NewPtrProduceResponse(), nil)
 	}
@@ -43,7 +43,7 @@ func TestSerialRequestsWaitForPipelinedOnes(t *testing.T) {
 			t.Error("metadata was served before the produce was answered")
 		}
 		f.mu.Unlock()
-		f.take(1)[0](kmsg.NewPtrProduceResponse(), nil)
+		f.waitPending(1)[0](kmsg.NewPtrProduceResponse(), nil)
 		for want := int32(1); want <= 2; want++ {
 			if got, _ := c.receive(); got != want {
 				t.Fatalf("answer to request %d where %d was due", got, want)
@@ -70,7 +70,7 @@ func TestPipelineIsBounded(t *testing.T) {
 			t.Fatalf("%d requests were started, the bound is 2", started)
 		}
 		for want := int32(1); want <= 5; want++ {
-			f.take(1)[0](kmsg.NewPtrProduceResponse(), nil)
+			f.waitPending(1)[0](kmsg.NewPtrProduceResponse(), nil)
 			if got, _ := c.receive(); got != want {
 				t.Fatalf("answer to request %d where %d was due", got, want)
 			}
@@ -84,7 +84,7 @@ func TestNoAnswerKeepsTheLine(t *testing.T) {
 	c := f.dial()
 	c.send(produceRequest())
 	c.send(produceRequest())
-	d := f.take(2)
+	d := f.waitPending(2)
 	d[0](nil, nil)
 	d[1](kmsg.NewPtrProduceResponse(), nil)
 	if got, _ := c.receive(); got != 2 {
@@ -97,7 +97,7 @@ func TestPipelinedErrorCloses(t *testing.T) {
 	c := f.dial()
 	c.send(produceRequest())
 	c.send(produceRequest())
-	d := f.take(2)
+	d := f.waitPending(2)
 	d[1](kmsg.NewPtrProduceResponse(), nil)
 	d[0](nil, errors.New("acks=0 and an error"))
 	c.ended()
@@ -227,7 +227,7 @@ func TestRow30ThrottleAnswersFirst(t *testing.T) {
 			start := time.Now()
 			c.send(req)
 			if name == "pipelined" {
-				f.take(1)[0](kmsg.NewPtrProduceResponse(), nil)
+				f.waitPending(1)[0](kmsg.NewPtrProduceResponse(), nil)
 			}
 			_, body := c.receive()
 			if d := time.Since(start); d >= time.Second {
@@ -275,7 +275,7 @@ func TestCloseLetsBegunRequestsEnd(t *testing.T) {
 		f := newFixture(t, Options{})
 		c := f.dial()
 		id := c.send(produceRequest())
-		done := f.take(1)[0]
+		done := f.waitPending(1)[0]
 		closed := make(chan error, 1)
 		go func() { closed <- f.Close(context.Background()) }()
 		synctest.Wait()

@@ -127,8 +127,8 @@ func (f *fixture) versions(context.Context, *Request, *kmsg.ApiVersionsRequest) 
 	return resp, nil
 }
 
-// take waits until n produce requests are pending and takes them.
-func (f *fixture) take(n int) []func(kmsg.Response, error) {
+// waitPending waits until n produce requests are pending and takes them.
+func (f *fixture) waitPending(n int) []func(kmsg.Response, error) {
 	f.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		f.mu.Lock()
