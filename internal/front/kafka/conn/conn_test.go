@@ -355,7 +355,7 @@ func TestParkedAnswersHoldUpNoClose(t *testing.T) {
 		if err := f.Close(context.Background()); err != nil || time.Since(start) > 0 {
 			t.Fatalf("close took %v: %v", time.Since(start), err)
 		}
-		f.take(1)[0](kmsg.NewPtrJoinGroupResponse(), nil) // a late answer does no harm
+		f.waitPending(1)[0](kmsg.NewPtrJoinGroupResponse(), nil) // a late answer does no harm
 	})
 }
 
