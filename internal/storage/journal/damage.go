@@ -8,14 +8,15 @@ import (
 	"github.com/daybook-mq/daybook/internal/storage/format"
 )
 
-// Damage is a run of frames that were promised and cannot be read.
+// Damage is a run of frames that were promised and cannot be read, or a file
+// header (then no LSN is lost).
 type Damage struct {
 	// File, Path and the bytes [Pos, End) that are bad; File is 0 when frames are
 	// missing and no file is there that could have held them.
 	File     model.FileID
 	Path     string
 	Pos, End int64
-	// FirstLSN to LastLSN are lost.
+	// FirstLSN to LastLSN are lost; 0 if none is.
 	FirstLSN, LastLSN model.LSN
 	// Items are the entries that were in them, without data, as far as the heads
 	// of the frames could be read.
@@ -41,6 +42,9 @@ func (d *Damage) String() string {
 	where := "no file"
 	if d.File != 0 {
 		where = fmt.Sprintf("%s bytes %d to %d", d.Path, d.Pos, d.End)
+	}
+	if d.LastLSN == 0 {
+		return fmt.Sprintf("%s: %v", where, d.Reason)
 	}
 	parts := "partitions unknown"
 	if d.Complete {

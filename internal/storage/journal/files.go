@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -71,7 +72,7 @@ func (j *Journal) Files() []Sealed {
 			all = append(all, f.Sealed)
 		}
 	}
-	slices.SortFunc(all, func(a, b Sealed) int { return int(a.FirstLSN) - int(b.FirstLSN) })
+	slices.SortFunc(all, func(a, b Sealed) int { return cmp.Compare(a.FirstLSN, b.FirstLSN) })
 	return all
 }
 
@@ -104,16 +105,14 @@ func (j *Journal) Recycle(id model.FileID) error {
 	if f.damaged {
 		return j.o.FS.Rename(f.Path, j.path(id, format.ExtDamaged))
 	}
-	if f.size == j.o.FileSize && j.SpaceState() == SpaceOK {
+	if f.size == j.o.FileSize && j.poolHasRoom() {
 		s := spare{path: j.path(id, format.ExtSpare), size: f.size}
-		if j.poolHasRoom() {
-			if err := j.o.FS.Rename(f.Path, s.path); err != nil {
-				return err
-			}
-			j.pushSpare(s)
-			j.prep.nudge()
-			return nil
+		if err := j.o.FS.Rename(f.Path, s.path); err != nil {
+			return err
 		}
+		j.pushSpare(s)
+		j.prep.nudge()
+		return nil
 	}
 	if err := j.o.FS.Remove(f.Path); err != nil {
 		return err
@@ -158,7 +157,7 @@ func (j *Journal) Read(ctx context.Context, from model.LSN) iter.Seq2[storage.Lo
 			}
 		}
 		j.files.mu.Unlock()
-		slices.SortFunc(list, func(a, b file) int { return int(a.FirstLSN) - int(b.FirstLSN) })
+		slices.SortFunc(list, func(a, b file) int { return cmp.Compare(a.FirstLSN, b.FirstLSN) })
 		for i := range list {
 			if !j.readFile(ctx, &list[i], from, durable, yield) {
 				return

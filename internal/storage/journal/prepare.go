@@ -37,6 +37,32 @@ type prepared struct {
 	size    int64
 	reserve bool
 	taken   chan struct{} // closed when the committer has it
+	mu      sync.Mutex    // held while zeros are written and while it is taken
+
+	// Owned by the preparer.
+	zeroed int64 // bytes that were written before, so that a sync need not map them
+	made   time.Time
+}
+
+// take marks the file as the committer's.
+func (f *prepared) take() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.taken)
+}
+
+// ifWaiting calls write unless the file was taken, and keeps it from being taken
+// meanwhile: the committer's frames and the zeros must not meet.
+func (f *prepared) ifWaiting(write func()) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-f.taken:
+		return false
+	default:
+		write()
+		return true
+	}
 }
 
 // spare is a file whose content is worth nothing but whose room is allocated.
@@ -86,22 +112,21 @@ func (p *preparer) nudge() {
 // there is no room for one.
 func (j *Journal) takeFile() *prepared {
 	p := &j.prep
+	select {
+	case f := <-p.ready:
+		f.take()
+		return f
+	default:
+	}
+	p.starved.Store(true)
+	defer p.starved.Store(false)
+	p.nudge()
 	for {
 		select {
 		case f := <-p.ready:
-			p.starved.Store(false)
-			close(f.taken)
+			f.take()
 			return f
-		default:
-		}
-		p.starved.Store(true)
-		p.nudge()
-		select {
-		case f := <-p.ready:
-			p.starved.Store(false)
-			close(f.taken)
-			return f
-		case <-p.stalled:
+		case <-p.stalled: // maybe from before: the look at closed decides
 			j.mu.Lock()
 			closing := j.mu.closed
 			j.mu.Unlock()
@@ -112,41 +137,40 @@ func (j *Journal) takeFile() *prepared {
 	}
 }
 
-// prepare is the preparer's goroutine.
+// prepare is the preparer's goroutine: a file is made, offered, and while nobody
+// takes it there is time for the chores.
 func (j *Journal) prepare() {
 	defer j.prepWG.Done()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for {
 		f, err := j.nextFile()
-		j.noteRoom(err)
-		var taken chan struct{}
-		if err == nil {
+		if first := j.noteRoom(err); first {
+			j.log.Warn("no room for the next journal file", "error", err)
+		}
+		var taken chan struct{} // nil: nothing to wait for but another try
+		if f != nil {
 			taken = f.taken
-			j.prep.ready <- f // there is room: the one before was taken
+			j.prep.ready <- f // never blocks: the one before was taken
 		} else {
-			j.log.Warn("no next journal file", "error", err)
 			select {
 			case j.prep.stalled <- struct{}{}:
 			default:
 			}
 		}
-	waiting:
-		for {
+		for waiting := true; waiting; {
+			j.checkSpace()
+			j.keepReserve()
 			select {
 			case <-taken:
-				break waiting
+				waiting = false
 			case <-poll.C:
-				j.checkSpace()
-				j.keepReserve()
+				waiting = f != nil && j.zeroAhead(f)
 			case <-j.prep.kick:
-				j.checkSpace()
+				waiting = f != nil
 			case <-j.stop:
 				j.dropReady()
 				return
-			}
-			if taken == nil {
-				break
 			}
 		}
 	}
@@ -171,8 +195,9 @@ func (j *Journal) dropReady() {
 	}
 }
 
-// noteRoom tells Append whether there is, or will soon be, a next file.
-func (j *Journal) noteRoom(err error) {
+// noteRoom tells Append whether there is, or will soon be, a next file, and
+// reports whether it is news that there is none.
+func (j *Journal) noteRoom(err error) (first bool) {
 	j.prep.mu.Lock()
 	var reserve int64
 	for _, s := range j.prep.mu.spares {
@@ -180,34 +205,41 @@ func (j *Journal) noteRoom(err error) {
 	}
 	j.prep.mu.Unlock()
 	j.mu.Lock()
+	defer j.mu.Unlock()
+	first = err != nil && j.mu.room.full == nil
 	j.mu.room.full, j.mu.room.reserve = err, reserve
-	j.mu.Unlock()
+	return first
 }
 
 // nextFile makes a spare file or a new one the next journal file. The last spare
-// is the reserve: it is used only when no file can be made and groups wait for one.
+// is the reserve: it is used only when no file can be made and groups wait for
+// one; then the reason is given as well.
 func (j *Journal) nextFile() (*prepared, error) {
 	if s, ok := j.popSpare(1); ok {
-		return j.activate(s, false)
+		return j.activate(s)
 	}
 	f, err := j.makeFile(format.ExtData)
-	if err == nil {
-		return f, nil
+	if err == nil || !j.prep.starved.Load() {
+		return f, err
 	}
-	if j.prep.starved.Load() {
-		if s, ok := j.popSpare(0); ok {
-			j.log.Warn("the disk is full: the journal goes on in its reserve", "error", err)
-			return j.activate(s, true)
-		}
+	s, ok := j.popSpare(0)
+	if !ok {
+		return nil, err
 	}
-	return nil, err
+	j.log.Warn("the disk is full: the journal goes on in its reserve", "error", err)
+	f, aerr := j.activate(s)
+	if aerr != nil {
+		return nil, aerr
+	}
+	f.reserve = true
+	return f, err
 }
 
 // activate gives a spare file its new name. Frames of its earlier life name
 // another file id, so they are not taken for this file's.
-func (j *Journal) activate(s spare, reserve bool) (*prepared, error) {
+func (j *Journal) activate(s spare) (*prepared, error) {
 	id := j.o.NextFileID()
-	p := &prepared{id: id, path: j.path(id, format.ExtData), size: s.size, reserve: reserve, taken: make(chan struct{})}
+	p := &prepared{id: id, path: j.path(id, format.ExtData), size: s.size, zeroed: s.size, taken: make(chan struct{})}
 	err := j.o.FS.Rename(s.path, p.path)
 	if err == nil {
 		err = j.o.FS.SyncDir(j.o.Dir)
@@ -226,6 +258,7 @@ func (j *Journal) activate(s spare, reserve bool) (*prepared, error) {
 func (j *Journal) makeFile(ext string) (*prepared, error) {
 	id := j.o.NextFileID()
 	p := &prepared{id: id, path: j.path(id, ext), size: j.o.FileSize, taken: make(chan struct{})}
+	p.made = time.Now()
 	var err error
 	if p.f, err = j.o.FS.Create(p.path); err != nil {
 		return nil, err
@@ -267,11 +300,13 @@ func (j *Journal) pushSpare(s spare) {
 	j.prep.mu.spares = append(j.prep.mu.spares, s)
 }
 
-// poolHasRoom reports whether one more spare is wanted.
+// poolHasRoom reports whether one more spare is wanted: the reserve always, others
+// while the disk is not short.
 func (j *Journal) poolHasRoom() bool {
 	j.prep.mu.Lock()
 	defer j.prep.mu.Unlock()
-	return len(j.prep.mu.spares) <= j.o.PoolFiles
+	n := len(j.prep.mu.spares)
+	return n == 0 || n <= j.o.PoolFiles && j.SpaceState() == SpaceOK
 }
 
 // keepReserve makes the reserve when it is missing and the disk is not short.

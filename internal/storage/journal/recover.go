@@ -217,9 +217,6 @@ func (r *recovery) scan(i int) error {
 	}
 	defer rd.Close()
 	s := format.NewScanner(rd, f.ID, f.size, format.Whole)
-	if f.header != nil {
-		r.j.log.Error("journal file has a damaged header; its frames are read all the same", "path", f.Path, "error", f.header)
-	}
 	if r.next == 0 {
 		if r.next = f.FirstLSN; f.header != nil {
 			r.next = min(f.some, r.from)
@@ -227,6 +224,11 @@ func (r *recovery) scan(i int) error {
 		if r.next > r.from {
 			// Frames before this file's first are wanted and not there.
 			r.lost(&Damage{FirstLSN: r.from, LastLSN: r.next - 1, Reason: errMissing})
+		}
+	}
+	if f.header != nil {
+		if err := r.badHeader(i); err != nil {
+			return err
 		}
 	}
 	for {
@@ -253,6 +255,28 @@ func (r *recovery) scan(i int) error {
 			return err
 		}
 	}
+}
+
+// badHeader settles what the i-th file's bad header means: damage if anything in
+// the file was promised, else a torn first write, which is mended. The frames
+// are read in both cases.
+func (r *recovery) badHeader(i int) error {
+	f := r.found[i]
+	if max(r.promised, r.promisedAfter(i, format.HeaderSize)) >= r.next {
+		f.damaged = true
+		r.lost(&Damage{File: f.ID, Path: f.Path, End: format.HeaderSize, Complete: true, Reason: f.header})
+		return nil
+	}
+	w, err := r.j.o.FS.OpenRW(f.Path)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	h := format.FileHeader{Kind: format.KindJournal, ID: f.ID, FirstLSN: r.next, Incarnation: r.j.o.Incarnation}
+	if _, err := w.WriteAt(h.Encode(), 0); err != nil {
+		return err
+	}
+	return w.Sync()
 }
 
 // apply takes a good frame in.
@@ -394,7 +418,7 @@ func (r *recovery) lost(d *Damage) {
 	if d.File == 0 && r.j.o.Settled != nil && r.j.o.Settled(d.FirstLSN, d.LastLSN) {
 		return
 	}
-	if d.LastLSN < r.from {
+	if d.LastLSN < r.from && d.LastLSN > 0 {
 		r.j.log.Warn("damage in journal frames that are not needed any more", "damage", d.String())
 		return
 	}
