@@ -51,7 +51,7 @@ func (b *Broker) inspectPartition(path string) (any, error) {
 	if !ok {
 		return nil, notFound("partition " + path)
 	}
-	return p.Watermarks(), nil
+	return p.Debug(), nil
 }
 
 func notFound(object string) error {
