@@ -16,6 +16,7 @@ var commands = []func(*cli.Globals) *cobra.Command{
 	newProduce,
 	newConsume,
 	newGroup,
+	newBench,
 	newVersion,
 }
 
@@ -47,6 +48,10 @@ protocol, so they also work against any other Kafka broker.`,
 	globalFlags(root, g)
 	for _, c := range commands {
 		root.AddCommand(c(g))
+	}
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		parent(c) // so that a shell it does not know is a usage error
 	}
 	return root
 }

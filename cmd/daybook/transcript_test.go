@@ -12,23 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
+	"github.com/daybook-mq/daybook/daybooktest"
 	"github.com/daybook-mq/daybook/internal/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts with what the commands print now")
-
-// broker starts something that speaks the Kafka protocol and gives its address.
-func broker(t *testing.T) string {
-	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DefaultNumPartitions(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c.ListenAddrs()[0]
-}
 
 // result is what one command line printed and how it ended.
 type result struct {
@@ -70,7 +58,7 @@ func replay(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := broker(t)
+	addr := daybooktest.Start(t, daybooktest.NoAutoCreate()).Addr()
 	var got strings.Builder
 	for line := range strings.Lines(string(data)) {
 		command, ok := strings.CutPrefix(line, "$ ")
@@ -144,7 +132,7 @@ var scrubs = []struct {
 	{regexp.MustCompile(`"lag_seconds": [1-9][0-9.e+]*`), `"lag_seconds": SECONDS`},
 	{regexp.MustCompile(`\d{6}h\d+m0s`), "AGE"},
 	{regexp.MustCompile(`(  +)BEHIND  STATE`), "  BEHIND  STATE"},
-	{regexp.MustCompile(`daybook-cli-[0-9a-f]{32}`), "daybook-cli-MEMBER"},
+	{regexp.MustCompile(`daybook-cli-[0-9A-Za-z]{20,}`), "daybook-cli-MEMBER"},
 	{regexp.MustCompile(`"seconds": [0-9.e-]+`), `"seconds": SECONDS`},
 	{regexp.MustCompile(`in \d+(\.\d+)?(µs|ms|s) \([^)]*/s\)`), "in DURATION (RATE)"},
 }

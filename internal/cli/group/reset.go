@@ -51,6 +51,10 @@ func Reset(ctx context.Context, g *cli.Globals, group string, o ResetOptions) er
 	if err := o.validate(); err != nil {
 		return err
 	}
+	named, err := o.named()
+	if err != nil {
+		return err
+	}
 	conn, err := g.Connect(ctx)
 	if err != nil {
 		return err
@@ -61,7 +65,7 @@ func Reset(ctx context.Context, g *cli.Globals, group string, o ResetOptions) er
 	if err := refuseLive(ctx, conn, group); err != nil {
 		return err
 	}
-	moves, err := o.plan(ctx, conn, group)
+	moves, err := o.plan(ctx, conn, group, named)
 	if err != nil {
 		return err
 	}
@@ -138,14 +142,18 @@ func refuseLive(ctx context.Context, conn *cli.Conn, group string) error {
 }
 
 // plan works out the new offset of each partition.
-func (o ResetOptions) plan(ctx context.Context, conn *cli.Conn, group string) ([]Move, error) {
+func (o ResetOptions) plan(ctx context.Context, conn *cli.Conn, group string, wanted map[string]choice) ([]Move, error) {
 	commits, err := conn.Admin.FetchOffsets(ctx, group)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return nil, cli.Failed("ask for the offsets of group "+group, err)
 	}
-	wanted, err := o.wanted(group, commits)
-	if err != nil {
-		return nil, err
+	if o.AllTopics {
+		for t := range commits {
+			wanted[t] = choice{}
+		}
+		if len(wanted) == 0 {
+			return nil, cli.Hintf(fmt.Errorf("group %s has committed nothing", group), "Name topics with --topic.")
+		}
 	}
 	names := make([]string, 0, len(wanted))
 	for t := range wanted {
@@ -196,19 +204,12 @@ type choice struct {
 	offsets    map[int32]int64
 }
 
-func (o ResetOptions) wanted(group string, commits kadm.OffsetResponses) (map[string]choice, error) {
-	wanted := map[string]choice{}
-	switch {
-	case o.FromFile != "":
+// named is what the command line or the file names.
+func (o ResetOptions) named() (map[string]choice, error) {
+	if o.FromFile != "" {
 		return readFile(o.FromFile)
-	case o.AllTopics:
-		for t := range commits {
-			wanted[t] = choice{}
-		}
-		if len(wanted) == 0 {
-			return nil, cli.Hintf(fmt.Errorf("group %s has committed nothing", group), "Name topics with --topic.")
-		}
 	}
+	wanted := map[string]choice{}
 	for _, text := range o.Topics {
 		topic, partitions, err := ParseTopic(text)
 		if err != nil {
