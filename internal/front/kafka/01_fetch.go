@@ -129,6 +129,8 @@ func (c *fetchCall) checkDivergence(fp *fetchPart) {
 	case end < 0:
 		fp.p, fp.err = nil, coded(codes.OffsetOutOfRange, "the last fetched epoch %d is not in the log", fp.want.LastFetchedEpoch)
 	case epoch < fp.want.LastFetchedEpoch || end < fp.want.Offset:
+		w := fp.p.Watermarks()
+		fp.found.HighWatermark, fp.found.LastStable, fp.found.LogStart = w.HighWatermark, w.LastStable, w.LogStart
 		fp.diverging = &divergence{epoch, end}
 	}
 }
@@ -177,6 +179,9 @@ func (c *fetchCall) read(ctx context.Context) (enough bool) {
 		limit := min(room, max(int(fp.want.MaxBytes), 0))
 		fp.found, fp.err = fp.p.Read(ctx, fp.want.Offset, limit, atLeastOne, c.iso)
 		if fp.err != nil {
+			if model.ClassOf(fp.err) == model.ClassNotFound && fp.want.Name == "" {
+				fp.err = coded(codes.UnknownTopicID, "%s", model.ClientText(fp.err)) // deleted meanwhile
+			}
 			now = true
 			continue
 		}
