@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -171,6 +172,64 @@ func TestALockedDirectoryIsRefused(t *testing.T) {
 	}
 }
 
+func TestFrontsCanBeOff(t *testing.T) {
+	o := options(vfs.NewMem(0))
+	o.Config.KafkaAddr, o.Config.HTTPAddr = config.Off, config.Off
+	b := start(t, o)
+	if b.Addrs() != (Addrs{}) {
+		t.Errorf("addresses %+v", b.Addrs())
+	}
+	if err := b.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s := b.startBlock(); strings.Count(s, " off\n") != 2 {
+		t.Errorf("the start block:\n%s", s)
+	}
+}
+
+// TestReadinessFollowsTheDisk: without room for a write the broker is not ready,
+// and it is again when there is room.
+func TestReadinessFollowsTheDisk(t *testing.T) {
+	fs := vfs.NewMem(0)
+	b := start(t, options(fs))
+	waitReady(t, b, true)
+	fs.SetTotal(1 << 20)
+	waitReady(t, b, false)
+	if status, body := get(t, b, "/readyz"); status != 503 || !strings.Contains(body, "disk") {
+		t.Errorf("not ready is %d %s", status, body)
+	}
+	fs.SetTotal(1 << 40)
+	waitReady(t, b, true)
+}
+
+// waitReady waits until the broker is ready, or is not.
+func waitReady(t *testing.T, b *Broker, want bool) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if err = b.Ready(t.Context()); (err == nil) == want {
+			return
+		}
+	}
+	t.Fatalf("ready is not %v: %v", want, err)
+}
+
+func TestReadinessAsksTheDiskOnceASecond(t *testing.T) {
+	o := options(vfs.NewMem(0))
+	var skip time.Duration
+	o.Now = func() time.Time { return time.Now().Add(skip) }
+	b := start(t, o)
+	failing := errors.New("injected")
+	b.probe.last, b.probe.at = failing, o.Now()
+	if err := b.Ready(t.Context()); !errors.Is(err, failing) {
+		t.Errorf("a fresh outcome is not used: %v", err)
+	}
+	skip = time.Hour
+	if err := b.Ready(t.Context()); err != nil {
+		t.Errorf("an old outcome is used: %v", err)
+	}
+}
+
 func TestAddressFile(t *testing.T) {
 	o := options(vfs.NewMem(0))
 	o.Config.AddrFile = filepath.Join(t.TempDir(), "addr.json")
@@ -242,16 +301,19 @@ func (n *notify) Write(p []byte) (int, error) {
 	return n.w.Write(p)
 }
 
-// TestServeEndsWhenTheDiskFails: the reason is the error, so that the process exits 1.
+// TestServeEndsWhenTheDiskFails: a failed sync is the error that Serve ends with, so
+// that the process exits 1; nothing was acknowledged.
 func TestServeEndsWhenTheDiskFails(t *testing.T) {
-	b, err := Start(t.Context(), options(vfs.NewMem(0)))
+	fs := vfs.NewFault(vfs.NewMem(0))
+	b, err := Start(t.Context(), options(fs))
 	if err != nil {
 		t.Fatal(err)
 	}
-	reason := errors.New("fsync: input/output error")
-	b.fail(reason)
-	b.fail(errors.New("a second reason"))
-	if err := b.run(t.Context(), io.Discard); !errors.Is(err, reason) {
+	fs.Inject(vfs.Rule{Op: vfs.OpSync, Err: syscall.EIO})
+	if err := b.Ready(t.Context()); err == nil {
+		t.Error("ready although no sync succeeds")
+	}
+	if err := b.run(t.Context(), io.Discard); !errors.Is(err, syscall.EIO) {
 		t.Errorf("ended with %v", err)
 	}
 }

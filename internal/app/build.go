@@ -58,7 +58,11 @@ func (b *Broker) openCatalogue(ctx context.Context) (err error) {
 // openGroups opens the group coordinator over __consumer_offsets.
 func (b *Broker) openGroups(ctx context.Context) (err error) {
 	b.groups, err = groups.Open(ctx, b.topics, groups.Options{Now: b.o.Now, Log: b.log})
-	return err
+	if err != nil {
+		return err
+	}
+	b.onStop("groups", func(context.Context) error { b.groups.Stop(); return nil })
+	return nil
 }
 
 // openTxns opens the transaction coordinator over __transaction_state.

@@ -64,7 +64,7 @@ func walk(f func(path string)) error {
 		name := d.Name()
 		if d.IsDir() {
 			hidden := strings.HasPrefix(name, ".") && name != ".ci" && full != root()
-			if hidden || name == "testdata" || name == "vendor" || name == "node_modules" || name == "daybook-data" {
+			if hidden || name == "testdata" || name == "bin" || name == "vendor" || name == "node_modules" || name == "daybook-data" {
 				return filepath.SkipDir
 			}
 			// A module inside this one has rules of its own.
