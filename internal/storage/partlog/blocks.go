@@ -33,12 +33,12 @@ func eachBlock(file *datafile.File, blocks []index.Block, want func() int, f fun
 			buf, err = readWindow(file, blocks[:n])
 		}
 		if err != nil {
-			return err
+			return damagedBlock(file, blocks[0], err)
 		}
 		for _, b := range blocks[:n] {
 			data := buf[b.Pos-at:][:b.Len:b.Len]
 			if crc32.Checksum(data, model.Castagnoli) != b.CRC {
-				return damagedBlock(file, b)
+				return damagedBlock(file, b, errChecksum)
 			}
 			if more, err := f(b, data); err != nil || !more {
 				return err

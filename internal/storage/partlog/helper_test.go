@@ -48,7 +48,7 @@ func part(topic byte, index int32) model.PartitionID {
 // testOptions are small files and a small tail, so that little data meets every path.
 func testOptions(fs vfs.FS) Options {
 	return Options{
-		FS: fs, Dir: "data", JournalFileSize: 64 << 10, JournalCap: 1 << 20, MemoryBudget: 32 << 10,
+		FS: fs, Dir: "data", JournalFileSize: 256 << 10, JournalCap: 1 << 20, MemoryBudget: 32 << 10,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }

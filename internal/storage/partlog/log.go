@@ -42,12 +42,6 @@ type Log struct {
 	lastFile *journalFile
 }
 
-// damage is a range of offsets that cannot be read, and why.
-type damage struct {
-	base, last model.Offset
-	reason     string
-}
-
 // ID names the partition.
 func (l *Log) ID() model.PartitionID { return l.id }
 
@@ -124,7 +118,7 @@ func (l *Log) append(e extent) {
 		return
 	}
 	if e.base > end {
-		l.damage = append(l.damage, damage{end, e.base - 1, "no file holds these offsets"})
+		l.damage = append(l.damage, damage{end, e.base - 1, reasonMissing})
 	}
 	l.extents = append(l.extents, e)
 	l.size.Add(int64(e.size))

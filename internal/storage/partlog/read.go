@@ -54,11 +54,11 @@ func (l *Log) readSome(c *cutter) error {
 	}
 	blocks, err := p.list(l.store.blocks)
 	if err != nil {
-		return l.damaged(err, c.chunk.Next)
+		return l.damaged(newDamaged(p.seg.idx.Path(), &Damaged{p.base, p.last, "index", err}), c.chunk.Next)
 	}
 	err = eachBlock(p.file, blocks, func() int { return c.budget - c.chunk.Bytes }, func(b index.Block, data []byte) (bool, error) {
 		if err := c.add(data, b.Base, b.Last); err != nil {
-			return false, fmt.Errorf("%s at %d: %w", p.file.Path(), b.Pos, err)
+			return false, damagedBlock(p.file, b, err)
 		}
 		return !c.full && c.chunk.Next < c.end, nil
 	})
@@ -74,6 +74,8 @@ type place struct {
 	seg    *segment      // or the span's, whose blocks are in its index
 	sec    index.Section
 	from   model.Offset
+	base   model.Offset // of the span
+	last   model.Offset
 }
 
 type inMemory struct {
@@ -117,11 +119,11 @@ func (l *Log) find(from model.Offset, want int) (place, error) {
 	}
 	i := l.spanAtLocked(from)
 	if i == len(l.spans) {
-		return place{}, l.quarantined(damage{from, from, "no file holds this offset"})
+		return place{}, l.quarantined(damage{from, from, reasonMissing})
 	}
 	s := &l.spans[i]
 	s.seg.pin()
-	return place{file: s.seg.data, seg: s.seg, sec: s.sec, from: from}, nil
+	return place{file: s.seg.data, seg: s.seg, sec: s.sec, from: from, base: s.base, last: s.last}, nil
 }
 
 // findExtentsLocked takes extents from the i-th on that are all in memory, or all
@@ -210,29 +212,4 @@ func (l *Log) outOfRange(o model.Offset) error {
 		Class: model.ClassOutOfRange, Op: "read", Object: l.id.String(),
 		Detail: fmt.Sprintf("offset %d is outside the log, which holds %d to %d", o, l.Start(), l.End()),
 	}
-}
-
-func (l *Log) quarantined(d damage) error {
-	return &model.Error{
-		Class: model.ClassCorrupt, Op: "read", Object: l.id.String(),
-		Detail: fmt.Sprintf("offsets %d to %d are damaged on disk (%s); read from %d on, or see `daybook log repair`", d.base, d.last, d.reason, d.last+1),
-	}
-}
-
-func damagedBlock(f *datafile.File, b index.Block) error {
-	return &model.Error{
-		Class: model.ClassCorrupt, Op: "read", Object: f.Path(),
-		Detail: fmt.Sprintf("offsets %d to %d are damaged on disk: checksum mismatch in file %016x at position %d, %d bytes; read from %d on, or see `daybook log repair`",
-			b.Base, b.Last, uint64(f.ID), b.Pos, b.Len, b.Last+1),
-	}
-}
-
-// damaged says loudly, and counts, that reading at o met damage.
-func (l *Log) damaged(err error, o model.Offset) error {
-	if err == nil {
-		return nil
-	}
-	l.store.stats.readErrors.Add(1)
-	l.store.log.Error("reading stored batches met damage", "partition", l.id.String(), "offset", int64(o), "err", err)
-	return err
 }

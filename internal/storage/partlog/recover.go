@@ -63,6 +63,7 @@ func (s *Store) recover(ctx context.Context) error {
 		FS: s.fs, Dir: s.dir, FileSize: s.o.JournalFileSize, Sync: s.o.Sync,
 		NextFileID: s.newFileID, OnSeal: s.sealed, OnFatal: s.o.OnFatal, OnSpace: s.o.OnSpace,
 		Adopted: func(id model.FileID) bool { return s.segments[id] != nil },
+		Settled: func(model.LSN, model.LSN) bool { return s.rebuilt }, // what is missing was given back
 		Limits:  s.o.Limits, Incarnation: uint64(s.incarnation), Logger: s.log,
 	}, st.From, s.replay)
 	if err != nil {
@@ -83,6 +84,13 @@ func (s *Store) loadCheckpoint() (checkpoint.State, error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrNone):
 		st = checkpoint.State{Incarnation: -1}
+	case model.ClassOf(err) == model.ClassCorrupt:
+		s.log.Error("no copy of the checkpoint can be read; it is built again from the data files. "+
+			"Deleted records may be back, and producer state is read from the batches", "dir", s.dir, "err", err)
+		s.rebuilt, damage = true, nil
+		if st, err = s.rebuildCheckpoint(); err != nil {
+			return st, err
+		}
 	case err != nil:
 		return st, err
 	}
@@ -121,6 +129,12 @@ func (s *Store) replay(loc storage.Located) error {
 		l.drop()
 		s.forget(l)
 	case storage.EntryBatches:
+		if e.Last < l.End() {
+			return nil // a segment holds it already
+		}
+		if s.rebuilt {
+			l.beginAt(e.Base)
+		}
 		if err := l.note(e.Data); err != nil {
 			return fmt.Errorf("journal file %016x at %d: %s: %w", uint64(e.At.File), e.At.Pos, l.id, err)
 		}
@@ -140,7 +154,7 @@ func (l *Log) note(data []byte) error {
 			return err
 		}
 		data = rest
-		if b.LastOffset() < l.recovered.UpTo || b.LastOffset() < l.End() {
+		if b.LastOffset() < l.recovered.UpTo {
 			continue
 		}
 		keep := model.BatchHeaderSize
@@ -168,9 +182,12 @@ func (s *Store) finishLogs(ctx context.Context, st checkpoint.State) error {
 		ends[p.ID] = max(p.End, p.UpTo)
 	}
 	for _, l := range s.all() {
+		if err := s.noteSpans(ctx, l); err != nil {
+			return err
+		}
 		l.mu.Lock()
 		if end := ends[l.id]; l.End() < end {
-			l.damage = append(l.damage, damage{l.End(), end - 1, "no file holds these offsets"})
+			l.damage = append(l.damage, damage{l.End(), end - 1, reasonMissing})
 			l.end.Store(int64(end))
 		}
 		for _, d := range l.damage {
@@ -179,7 +196,42 @@ func (s *Store) finishLogs(ctx context.Context, st checkpoint.State) error {
 		}
 		l.mu.Unlock()
 	}
-	return ctx.Err()
+	return nil
+}
+
+// noteSpans keeps of a log's segments what its snapshot does not cover. That is
+// nothing, unless there is no snapshot: each checkpoint takes one.
+func (s *Store) noteSpans(ctx context.Context, l *Log) error {
+	l.mu.Lock()
+	from, later := max(l.recovered.UpTo, l.Start()), l.recovered.Since
+	end := l.Start()
+	if n := len(l.spans); n > 0 {
+		end = l.spans[n-1].last + 1
+	}
+	l.mu.Unlock()
+	if from >= end {
+		return nil
+	}
+	l.recovered.Since, l.epoch = nil, noEpoch
+	for from < end {
+		c, err := l.Read(ctx, from, end, windowBytes, true)
+		if err != nil {
+			next, ok := nextReadable(err)
+			if !ok {
+				return err
+			}
+			from = next
+			continue
+		}
+		for _, data := range c.Data {
+			if err := l.note(data); err != nil {
+				return err
+			}
+		}
+		from = c.Next
+	}
+	l.recovered.Since = append(l.recovered.Since, later...)
+	return nil
 }
 
 // lost sees to it that the offsets of an entry that the journal cannot read are

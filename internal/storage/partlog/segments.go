@@ -37,8 +37,8 @@ func (s *Store) loadSegments(st checkpoint.State) error {
 	}
 	for id, spans := range runs {
 		// A partition that the checkpoint does not name has been dropped.
-		if l := s.logs[id]; l != nil {
-			l.takeSpans(spans)
+		if s.rebuilt || s.logs[id] != nil {
+			s.Log(id).takeSpans(spans)
 		}
 	}
 	return s.removeStrays()
@@ -54,12 +54,15 @@ func (l *Log) takeSpans(spans []span) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, sp := range spans {
+		if l.store.rebuilt {
+			l.beginAtLocked(sp.base)
+		}
 		end := l.End()
 		if sp.last < end {
 			continue
 		}
 		if sp.base > end {
-			l.damage = append(l.damage, damage{end, sp.base - 1, "no file holds these offsets"})
+			l.damage = append(l.damage, damage{end, sp.base - 1, reasonMissing})
 		}
 		refer(sp)
 		l.spans = append(l.spans, sp)

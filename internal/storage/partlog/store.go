@@ -29,6 +29,7 @@ type Store struct {
 	log         *slog.Logger
 	lock        io.Closer
 	incarnation int32
+	rebuilt     bool // no checkpoint could be read
 	journal     *journal.Journal
 	files       *datafile.Set
 	blocks      *datafile.Blocks
