@@ -256,12 +256,21 @@ func TestCrash(t *testing.T) {
 		crashRound(t, *crashSeed)
 		return
 	}
-	for seed := range uint64(*crashRounds) {
-		crashRound(t, seed+1)
-		if t.Failed() {
-			t.Fatalf("to repeat: go test ./internal/storage/partlog -run TestCrash -crash.seed=%d", seed+1)
-		}
+	// Rounds wait for their stores' goroutines more than they compute.
+	seeds := make(chan uint64)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for seed := range seeds {
+				crashRound(t, seed)
+			}
+		})
 	}
+	for seed := uint64(1); seed <= uint64(*crashRounds) && !t.Failed(); seed++ {
+		seeds <- seed
+	}
+	close(seeds)
+	wg.Wait()
 }
 
 func crashRound(t *testing.T, seed uint64) {
@@ -275,35 +284,80 @@ func crashRound(t *testing.T, seed uint64) {
 	o.Clock, o.JournalFileSize = w.clock.now, w.size.file
 	o.MemoryBudget = 1 << (8 + rng.IntN(10))
 	o.JournalCap = 1 << (16 + rng.IntN(4))
-	s := open(t, o)
-	for range 4 {
-		for range rng.IntN(250) {
-			w.step(s)
-			if rng.IntN(20) == 0 {
-				w.clock.advance(gatherAge)
-				s.keeper.signal()
-			}
-			if rng.IntN(50) == 0 {
-				if err := s.Barrier(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+	points := &crashPoints{w: w, fs: fs, rng: rand.New(rand.NewPCG(seed, 3))}
+	o.FS = hookFS{fs, points.maybe}
+	s, err := Open(context.Background(), o)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for range 5 + rng.IntN(600) {
+		w.step(s)
+		if rng.IntN(20) == 0 {
+			w.clock.advance(gatherAge)
+			s.keeper.signal()
+		}
+		if rng.IntN(30) == 0 {
+			if err := s.Barrier(context.Background()); err != nil {
+				t.Error(err)
+				return
 			}
 		}
-		promised := w.promises()
-		crashed := fs.Crash(rng.Uint64())
-		w.asked(promised)
-		co := o
-		co.FS = crashed
-		if err := verify(co, promised); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	points.crash()
+	for _, c := range points.crashes {
+		o.FS = c.disk
+		if err := verify(o, c.promised); err != nil {
+			t.Errorf("%v\nto repeat: go test ./internal/storage/partlog -run TestCrash -crash.seed=%d", err, seed)
 			return
 		}
 		// The recovered disk, crashed once more, must still hold it all.
-		co.FS = crashed.Crash(rng.Uint64())
-		if err := verify(co, promised); err != nil {
-			t.Errorf("seed %d, second crash: %v", seed, err)
+		o.FS = c.disk.Crash(seed)
+		if err := verify(o, c.promised); err != nil {
+			t.Errorf("second crash: %v\nto repeat: go test ./internal/storage/partlog -run TestCrash -crash.seed=%d", err, seed)
 			return
 		}
 	}
-	closeStore(t, s)
+}
+
+// crashPoints takes copies of the disk, as a crash would leave it, just before
+// some of the operations that matter.
+type crashPoints struct {
+	w  *crashWorld
+	fs *vfs.Mem
+
+	mu      sync.Mutex
+	rng     *rand.Rand
+	crashes []crashed
+}
+
+type crashed struct {
+	disk     *vfs.Mem
+	promised map[model.PartitionID]*history
+}
+
+// crashesPerRound bounds the copies, and so a round's time and memory.
+const crashesPerRound = 12
+
+func (p *crashPoints) maybe() {
+	p.mu.Lock()
+	hit := len(p.crashes) < crashesPerRound && p.rng.IntN(25) == 0
+	p.mu.Unlock()
+	if hit {
+		p.crash()
+	}
+}
+
+func (p *crashPoints) crash() {
+	promised := p.w.promises()
+	p.mu.Lock()
+	disk := p.fs.Crash(p.rng.Uint64())
+	p.mu.Unlock()
+	p.w.asked(promised)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.crashes = append(p.crashes, crashed{disk, promised})
 }
