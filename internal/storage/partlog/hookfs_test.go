@@ -2,14 +2,15 @@ package partlog
 
 import "github.com/daybook-mq/daybook/internal/storage/vfs"
 
-// hookFS calls hook before each operation that decides what a crash leaves.
+// hookFS calls hook before each operation that decides what a crash leaves, with
+// the name that it changes ("" for an open file).
 type hookFS struct {
 	vfs.FS
-	hook func()
+	hook func(name string)
 }
 
 func (h hookFS) Create(name string) (vfs.File, error) {
-	h.hook()
+	h.hook(name)
 	f, err := h.FS.Create(name)
 	return hookFile{f, h.hook}, err
 }
@@ -19,19 +20,19 @@ func (h hookFS) OpenRW(name string) (vfs.File, error) {
 	return hookFile{f, h.hook}, err
 }
 
-func (h hookFS) Remove(name string) error { h.hook(); return h.FS.Remove(name) }
+func (h hookFS) Remove(name string) error { h.hook(name); return h.FS.Remove(name) }
 
-func (h hookFS) Rename(o, n string) error { h.hook(); return h.FS.Rename(o, n) }
+func (h hookFS) Rename(o, n string) error { h.hook(n); return h.FS.Rename(o, n) }
 
-func (h hookFS) SyncDir(dir string) error { h.hook(); return h.FS.SyncDir(dir) }
+func (h hookFS) SyncDir(dir string) error { h.hook(dir); return h.FS.SyncDir(dir) }
 
 type hookFile struct {
 	vfs.File
-	hook func()
+	hook func(name string)
 }
 
-func (f hookFile) Truncate(n int64) error { f.hook(); return f.File.Truncate(n) }
+func (f hookFile) Truncate(n int64) error { f.hook(""); return f.File.Truncate(n) }
 
-func (f hookFile) Sync() error { f.hook(); return f.File.Sync() }
+func (f hookFile) Sync() error { f.hook(""); return f.File.Sync() }
 
-func (f hookFile) SyncData() error { f.hook(); return f.File.SyncData() }
+func (f hookFile) SyncData() error { f.hook(""); return f.File.SyncData() }
