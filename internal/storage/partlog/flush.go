@@ -190,9 +190,6 @@ func (s *Store) adopt(f *sealedFile) error {
 	}
 	seg := &segment{data: f.content.file, idx: s.files.Add(f.ID, s.path(f.ID, extIndex)), size: f.Bytes, adopted: true}
 	runs, err := s.writeIndex(&idx, seg)
-	if err == nil {
-		err = s.fs.SyncDir(s.dir)
-	}
 	if err != nil {
 		return err
 	}
@@ -278,15 +275,11 @@ func (o *output) end() error {
 	return nil
 }
 
-// finish makes everything durable, names included.
+// finish makes everything durable but the names, which the next checkpoint does
+// before anything relies on them.
 func (o *output) finish() ([]made, error) {
-	if err := o.end(); err != nil {
-		return nil, err
-	}
-	if len(o.done) == 0 {
-		return nil, nil
-	}
-	return o.done, o.s.fs.SyncDir(o.s.dir)
+	err := o.end()
+	return o.done, err
 }
 
 // abort removes everything that was written.

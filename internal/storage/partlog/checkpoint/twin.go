@@ -27,7 +27,8 @@ const (
 var ErrNone = errors.New("no checkpoint")
 
 // Write replaces both twins. Each step leaves at least one whole, and nothing may
-// be deleted on the strength of s before Write has returned nil.
+// be deleted on the strength of s before Write has returned nil. The content of
+// the files in dir that s lists must be durable; their names are made so here.
 func Write(fsys vfs.FS, dir string, s State) error {
 	buf := Encode(s)
 	if len(buf) > maxSize {
@@ -37,6 +38,10 @@ func Write(fsys vfs.FS, dir string, s State) error {
 		if err := writeNew(fsys, path.Join(dir, name)+tmpSuffix, buf); err != nil {
 			return fmt.Errorf("checkpoint: %w", err)
 		}
+	}
+	// The names of the files that s lists must not be lost while s is kept.
+	if err := fsys.SyncDir(dir); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
 	}
 	for _, name := range Names {
 		name = path.Join(dir, name)
