@@ -10,12 +10,12 @@ import (
 	"math/rand/v2"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/daybook-mq/daybook/internal/model"
 	"github.com/daybook-mq/daybook/internal/storage"
+	"github.com/daybook-mq/daybook/internal/storage/partlog/checkpoint"
 	"github.com/daybook-mq/daybook/internal/storage/vfs"
 )
 
@@ -345,14 +345,14 @@ type crashed struct {
 const crashesPerRound = 12
 
 func (p *crashPoints) maybe(name string) {
-	odds := 40
-	if strings.HasPrefix(path.Base(name), "checkpoint.") {
-		odds = 5 // where one mistake in the order of things would show
+	odds, copies := 40, 1
+	if path.Base(name) == checkpoint.Names[1] {
+		odds, copies = 4, 3 // where a mistake in the order of things would show
 	}
 	p.mu.Lock()
 	hit := len(p.crashes) < crashesPerRound && p.rng.IntN(odds) == 0
 	p.mu.Unlock()
-	if hit {
+	for ; hit && copies > 0; copies-- {
 		p.crash()
 	}
 }
