@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	crashRounds = flag.Int("crash.rounds", 120, "rounds of the crash test")
+	crashRounds = flag.Int("crash.rounds", 60, "rounds of the crash test")
 	crashSeed   = flag.Uint64("crash.seed", 0, "run only this seed of the crash test")
 )
 
