@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/daybook-mq/daybook/internal/cluster"
 	"github.com/daybook-mq/daybook/internal/config"
 	"github.com/daybook-mq/daybook/internal/core/groups"
 	"github.com/daybook-mq/daybook/internal/core/partition"
@@ -98,9 +99,9 @@ func (b *Broker) resolve(topic string, index int32) (*partition.Partition, bool)
 // startKafka serves the Kafka protocol on l.
 func (b *Broker) startKafka(l net.Listener) error {
 	front, err := kafka.New(kafka.Options{
-		NodeID: b.o.Config.NodeID, ClusterID: b.meta.ClusterID, Advertise: b.advertised(l.Addr()),
+		Cluster: cluster.Solo{ClusterID: b.meta.ClusterID, NodeID: b.meta.NodeID}, Advertise: b.advertised(l.Addr()),
 		Topics: b.topics, Groups: b.groups, Txns: b.txns, AssumeReplicas: b.o.Config.AssumeReplicas,
-		Now: b.o.Now, Log: b.log,
+		LogDir: b.o.Config.DataDir, Space: b.space, Now: b.o.Now, Log: b.log,
 	})
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -120,6 +121,15 @@ func (b *Broker) startKafka(l net.Listener) error {
 		return err
 	})
 	return nil
+}
+
+// space is the room on the data directory's file system, in bytes; -1 if unknown.
+func (b *Broker) space() (total, usable int64) {
+	s, err := b.o.FS.Space(b.o.Config.DataDir)
+	if err != nil {
+		return -1, -1
+	}
+	return int64(s.Total), int64(s.Free)
 }
 
 // advertised is what clients are told: the configured address, with the

@@ -36,12 +36,32 @@ func TestNothingIsLeftUnfinished(t *testing.T) {
 	}
 }
 
-// maySleep says where time.Sleep is right in tests: inside a synctest bubble, where
-// sleeping is how virtual time passes, and between two looks at a condition, in a
-// helper that is named for it (wait…, eventually…).
-func maySleep(f *goFile, fn *ast.FuncDecl) bool {
-	name := strings.ToLower(fn.Name.Name)
-	return slices.Contains(f.imports(), "testing/synctest") || strings.HasPrefix(name, "wait") || strings.HasPrefix(name, "eventually")
+// sleeps gives the calls of time.Sleep in f that nothing excuses: a synctest bubble,
+// where sleeping is how virtual time passes; a loop, which looks at a condition in
+// between; a comment on the line that says why time itself is what is tested.
+func sleeps(f *goFile) (bad []ast.Node) {
+	if slices.Contains(f.imports(), "testing/synctest") {
+		return nil
+	}
+	excused := map[ast.Node]bool{}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		if loop, ok := n.(*ast.ForStmt); ok {
+			selectors(loop, func(_, _ string, n ast.Node) { excused[n] = true })
+		}
+		return true
+	})
+	explained := map[int]bool{}
+	for _, group := range f.ast.Comments {
+		for _, c := range group.List {
+			explained[f.fset.Position(c.Pos()).Line] = true
+		}
+	}
+	selectors(f.ast, func(pkg, name string, n ast.Node) {
+		if pkg == "time" && name == "Sleep" && !excused[n] && !explained[f.fset.Position(n.Pos()).Line] {
+			bad = append(bad, n)
+		}
+	})
+	return bad
 }
 
 func TestTestsNeitherSleepNorSkip(t *testing.T) {
@@ -49,19 +69,13 @@ func TestTestsNeitherSleepNorSkip(t *testing.T) {
 		if !f.test {
 			continue
 		}
-		for _, d := range f.ast.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			selectors(fn, func(pkg, name string, n ast.Node) {
-				if pkg == "time" && name == "Sleep" && !maySleep(f, fn) {
-					t.Errorf("%s: time.Sleep in a test; wait for the condition (or use testing/synctest)", f.at(n))
-				}
-				if pkg == "t" && strings.HasPrefix(name, "Skip") {
-					t.Errorf("%s: t.%s: a test that does not run proves nothing", f.at(n), name)
-				}
-			})
+		for _, n := range sleeps(f) {
+			t.Errorf("%s: time.Sleep in a test; wait for the condition (or use testing/synctest)", f.at(n))
 		}
+		selectors(f.ast, func(pkg, name string, n ast.Node) {
+			if pkg == "t" && strings.HasPrefix(name, "Skip") {
+				t.Errorf("%s: t.%s: a test that does not run proves nothing", f.at(n), name)
+			}
+		})
 	}
 }

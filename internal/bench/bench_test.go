@@ -149,7 +149,7 @@ func TestStallCounts(t *testing.T) {
 	go func() {
 		time.Sleep(300 * time.Millisecond) // the stall is what is measured
 		b.Kill()
-		time.Sleep(stall)
+		time.Sleep(stall) // and how long it lasts
 		b.Restart()
 	}()
 	s, err := send(t.Context(), g, l, topic, nil)

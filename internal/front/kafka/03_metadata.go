@@ -26,14 +26,15 @@ const maxAutoCreate = 100
 // the request allows it, and names them; the answer holds them at once.
 func (s *Server) metadata(ctx context.Context, r *conn.Request, in *kmsg.MetadataRequest) (kmsg.Response, error) {
 	resp := kmsg.NewPtrMetadataResponse()
-	resp.ClusterID = &s.opts.ClusterID
-	resp.ControllerID = s.opts.NodeID
+	id := s.opts.Cluster.ID()
+	resp.ClusterID = &id
+	resp.ControllerID = s.opts.Cluster.Self()
 	resp.AuthorizedOperations = math.MinInt32
 	if in.IncludeClusterAuthorizedOperations {
 		resp.AuthorizedOperations = clusterOperations
 	}
 	b := kmsg.NewMetadataResponseBroker()
-	b.NodeID = s.opts.NodeID
+	b.NodeID = s.opts.Cluster.Self()
 	b.Host, b.Port = s.advertised(r.Conn)
 	resp.Brokers = append(resp.Brokers, b)
 
@@ -126,13 +127,16 @@ func (s *Server) topicMetadata(t *topics.Topic, in *kmsg.MetadataRequest) kmsg.M
 	if in.IncludeTopicAuthorizedOperations {
 		out.AuthorizedOperations = topicOperations
 	}
-	self := []int32{s.opts.NodeID}
+	var replicas []int32 // most partitions share the slice
 	out.Partitions = make([]kmsg.MetadataResponseTopicPartition, len(t.Partitions))
 	for i, p := range t.Partitions {
 		q := &out.Partitions[i]
 		q.Default()
-		q.Partition, q.Leader, q.LeaderEpoch = int32(i), s.opts.NodeID, p.LeaderEpoch()
-		q.Replicas, q.ISR = self, self
+		q.Partition, q.Leader, q.LeaderEpoch = int32(i), s.opts.Cluster.Leader(p.ID()), p.LeaderEpoch()
+		if len(replicas) == 0 || replicas[0] != q.Leader {
+			replicas = []int32{q.Leader}
+		}
+		q.Replicas, q.ISR = replicas, replicas
 	}
 	return out
 }

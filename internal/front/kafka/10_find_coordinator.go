@@ -41,7 +41,7 @@ func (s *Server) coordinator(r *conn.Request, typ int8, key string) kmsg.FindCoo
 	switch {
 	case typ == coordinatorGroup, typ == coordinatorTxn && s.opts.Txns != nil,
 		typ == coordinatorShare && r.Version >= 6 && isShareKey(key):
-		c.NodeID = s.opts.NodeID
+		c.NodeID = s.opts.Cluster.Self()
 		c.Host, c.Port = s.advertised(r.Conn)
 	case typ == coordinatorTxn:
 		c.ErrorCode = codes.CoordinatorNotAvailable

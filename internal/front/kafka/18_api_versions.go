@@ -52,7 +52,7 @@ func (s *Server) target(in *kmsg.ApiVersionsRequest) codes.Code {
 		return codes.InvalidRequest
 	case in.ClusterID == nil:
 		return codes.None
-	case *in.ClusterID != s.opts.ClusterID || in.NodeID != s.opts.NodeID:
+	case *in.ClusterID != s.opts.Cluster.ID() || in.NodeID != s.opts.Cluster.Self():
 		return codes.RebootstrapRequired
 	}
 	return codes.None

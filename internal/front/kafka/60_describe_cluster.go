@@ -30,14 +30,14 @@ func (s *Server) describeCluster(_ context.Context, r *conn.Request, in *kmsg.De
 		resp.ErrorCode, resp.ErrorMessage = codes.For(r.Key, err), codes.Text(err)
 		return resp, nil
 	}
-	resp.ClusterID = s.opts.ClusterID
-	resp.ControllerID = s.opts.NodeID
+	resp.ClusterID = s.opts.Cluster.ID()
+	resp.ControllerID = s.opts.Cluster.Self()
 	resp.ClusterAuthorizedOperations = math.MinInt32
 	if in.IncludeClusterAuthorizedOperations {
 		resp.ClusterAuthorizedOperations = clusterOperations
 	}
 	b := kmsg.NewDescribeClusterResponseBroker()
-	b.NodeID = s.opts.NodeID
+	b.NodeID = s.opts.Cluster.Self()
 	b.Host, b.Port = s.advertised(r.Conn)
 	resp.Brokers = append(resp.Brokers, b)
 	return resp, nil

@@ -83,12 +83,13 @@ func (s *Server) describeTopic(t *topics.Topic, first, room int) (out kmsg.Descr
 	out = kmsg.NewDescribeTopicPartitionsResponseTopic()
 	out.Topic, out.TopicID, out.IsInternal = &t.Name, t.ID, t.Internal
 	out.AuthorizedOperations = topicOperations
-	self := []int32{s.opts.NodeID}
 	end := min(len(t.Partitions), first+room)
 	for i := first; i < end; i++ {
 		p := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
-		p.Partition, p.LeaderID, p.LeaderEpoch = int32(i), s.opts.NodeID, t.Partitions[i].LeaderEpoch()
-		p.Replicas, p.ISR = self, self
+		part := t.Partitions[i]
+		p.Partition, p.LeaderID, p.LeaderEpoch = int32(i), s.opts.Cluster.Leader(part.ID()), part.LeaderEpoch()
+		p.Replicas = []int32{p.LeaderID}
+		p.ISR = p.Replicas
 		p.EligibleLeaderReplicas, p.LastKnownELR = []int32{}, []int32{}
 		out.Partitions = append(out.Partitions, p)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/daybook-mq/daybook/internal/cluster"
 	"github.com/daybook-mq/daybook/internal/front/kafka/codes"
 )
 
@@ -65,7 +66,7 @@ func TestRow01ApiVersionsAboveMax(t *testing.T) {
 }
 
 func TestRow03ApiVersionsFeaturesAndTarget(t *testing.T) {
-	_, addr := serveFront(t, Options{ClusterID: "c1", NodeID: 4})
+	_, addr := serveFront(t, Options{Cluster: cluster.Solo{ClusterID: "c1", NodeID: 4}})
 	c := dialRaw(t, addr)
 	for v := int16(0); v <= 5; v++ {
 		resp := call[*kmsg.ApiVersionsResponse](c, versionsRequest(), v)

@@ -41,7 +41,7 @@ func (s *Server) adminAPIs() []conn.API {
 		return nil
 	}
 	h := &admin.Handlers{
-		Topics: s.opts.Topics, NodeID: s.opts.NodeID, AssumeReplicas: s.opts.AssumeReplicas,
+		Topics: s.opts.Topics, NodeID: s.opts.Cluster.Self(), AssumeReplicas: s.opts.AssumeReplicas,
 		LogDir: s.opts.LogDir, Space: s.opts.Space, Advertised: s.advertised,
 	}
 	for _, f := range s.feat {

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/daybook-mq/daybook/internal/cluster"
 	"github.com/daybook-mq/daybook/internal/core/groups"
 	"github.com/daybook-mq/daybook/internal/core/producerids"
 	"github.com/daybook-mq/daybook/internal/core/topics"
@@ -41,7 +42,7 @@ type broker struct {
 func startBroker(t testing.TB, change ...func(*broker)) *broker {
 	t.Helper()
 	b := &broker{t: t, fs: vfs.NewMem(1 << 32), static: map[string]string{"offsets.topic.num.partitions": "4"}}
-	b.opts = Options{ClusterID: "test-cluster", LogDir: "/data"}
+	b.opts = Options{Cluster: cluster.Solo{ClusterID: "test-cluster", NodeID: 1}, LogDir: "/data"}
 	for _, f := range change {
 		f(b)
 	}

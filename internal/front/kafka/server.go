@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/daybook-mq/daybook/internal/cluster"
 	"github.com/daybook-mq/daybook/internal/core/groups"
 	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/core/txn"
@@ -20,8 +21,7 @@ import (
 
 // Options are what the front needs. Zero values mean the defaults.
 type Options struct {
-	NodeID    int32 // 1
-	ClusterID string
+	Cluster cluster.Cluster // a solo broker 1
 	// Advertise is the host:port that clients are told; empty means the address
 	// that each client dialled.
 	Advertise string
@@ -57,8 +57,8 @@ const fetchSessionSlots = 1000
 
 // New makes the front; it starts nothing.
 func New(o Options) (*Server, error) {
-	if o.NodeID == 0 {
-		o.NodeID = 1
+	if o.Cluster == nil {
+		o.Cluster = cluster.Solo{NodeID: 1}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
