@@ -7,9 +7,19 @@ import (
 	"strings"
 )
 
-// limitMemory gives the Go runtime a soft limit below the container's, so that it
-// collects harder instead of being killed. GOMEMLIMIT, if set, stays.
-func limitMemory() {
+// gcPercent makes the collector run when garbage is half of what lives. Most bytes
+// that live are batches without pointers, so that a collection is cheap: for 600 MB
+// produced, 50 / 100 / 200 / 400 took 0.46 / 0.44 / 0.42 / 0.38 s of user time and
+// 281 / 355 / 500 / 582 MB at the peak.
+const gcPercent = 50
+
+// tuneMemory sets the collector's pace, and a soft limit below the container's, so
+// that the runtime collects harder instead of being killed. What GOGC and
+// GOMEMLIMIT say stays.
+func tuneMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // Serve runs a broker until ctx is over or the broker cannot go on, then stops it.
 // The start block goes to out.
 func Serve(ctx context.Context, o Options, out io.Writer) error {
-	limitMemory()
+	tuneMemory()
 	b, err := Start(ctx, o)
 	if err != nil {
 		return err
