@@ -33,7 +33,8 @@ type world struct {
 	mu      sync.Mutex
 	groups  []*testGroup
 	acked   int       // groups[:acked] were acknowledged
-	safe    int       // groups[:safe] were acknowledged before the crash, durably
+	safe    int       // groups[:safe] were synced, whatever the mode
+	must    int       // groups[:must] must be found in the next life
 	from    model.LSN // what is below was taken over and its files may be gone
 	offsets map[model.PartitionID]model.Offset
 	mem     *vfs.Mem
@@ -95,10 +96,15 @@ func (w *world) watch(vfs.Op, string) {
 	if w.ops--; w.ops != 0 {
 		return
 	}
-	w.crashed = w.mem.Crash(w.luck.Uint64())
-	if w.sync == SyncAlways {
-		w.safe = w.acked
+	if w.luck.IntN(4) == 0 { // the process is killed, the machine goes on
+		w.crashed, w.must = w.mem.Kill(), max(w.must, w.acked)
+		return
 	}
+	w.crashed, w.must = w.mem.Crash(w.luck.Uint64()), w.safe
+	if w.sync == SyncAlways {
+		w.must = w.acked
+	}
+	w.acked = w.must
 }
 
 func (w *world) down() bool {
@@ -244,11 +250,11 @@ func (c *checker) end(j *Journal) error {
 	if len(c.got) != n-c.first {
 		return fmt.Errorf("recovered groups have a gap after %d", n)
 	}
-	if n < w.safe {
-		return fmt.Errorf("group %d was acknowledged and is lost (%d acknowledged, first %d)", n, w.safe, c.first)
+	if n < w.must {
+		return fmt.Errorf("group %d was promised and is lost (%d promised, first %d)", n, w.must, c.first)
 	}
 	w.groups = w.groups[:n]
-	w.acked, w.safe = n, n
+	w.acked, w.safe, w.must = n, n, n
 	w.offsets = make(map[model.PartitionID]model.Offset)
 	return nil
 }

@@ -111,6 +111,11 @@ func (r *recovery) run() error {
 		if err := r.scan(i); err != nil {
 			return err
 		}
+		if r.content(i+1) == nil {
+			if err := r.syncLast(f); err != nil {
+				return err
+			}
+		}
 		r.seal(f)
 	}
 	if r.next = max(r.next, r.from); r.next <= r.promised {
@@ -410,6 +415,18 @@ func (r *recovery) cut(f *found, pos int64) error {
 	}
 	r.j.log.Info("journal tail cut off", "path", f.Path, "position", pos, "bytes", f.size-pos, "next_lsn", uint64(r.next))
 	f.size = pos
+	return w.Sync()
+}
+
+// syncLast makes the last file durable before anything is built on it: what a
+// killed process wrote may be read, and still be only in the system's memory.
+// The files before it were synced when they were sealed.
+func (r *recovery) syncLast(f *found) error {
+	w, err := r.j.o.FS.OpenRW(f.Path)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
 	return w.Sync()
 }
 

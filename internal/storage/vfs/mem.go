@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -40,10 +41,12 @@ type dirOp struct {
 	from, to string
 }
 
+// apply makes the change. A file has one name: a kept rename ends the names
+// before it, even when the rename that gave op.from was lost.
 func (op dirOp) apply(names map[string]*memNode) {
-	if op.from != "" && names[op.from] == op.node {
-		delete(names, op.from)
-	}
+	maps.DeleteFunc(names, func(name string, n *memNode) bool {
+		return n == op.node && (name == op.from || op.to != "")
+	})
 	if op.to != "" {
 		names[op.to] = op.node
 	}

@@ -6,6 +6,50 @@ import (
 	"slices"
 )
 
+// Kill gives a copy of the file system as another process finds it when this one
+// was killed: all bytes and names are there, and as unsynced as they were.
+func (m *Mem) Kill() *Mem {
+	m.world.Lock()
+	defer m.world.Unlock()
+	c := NewMem(m.total)
+	c.used = m.used
+	copies := make(map[*memNode]*memNode)
+	names := func(of map[string]*memNode) map[string]*memNode {
+		to := make(map[string]*memNode)
+		for name, n := range of {
+			if copies[n] == nil {
+				copies[n] = n.clone()
+			}
+			to[name] = copies[n]
+		}
+		return to
+	}
+	for dir, d := range m.dirs {
+		nd := &memDir{files: names(d.files), synced: names(d.synced)}
+		for _, op := range d.ops {
+			if copies[op.node] == nil {
+				copies[op.node] = op.node.clone()
+			}
+			nd.ops = append(nd.ops, dirOp{node: copies[op.node], from: op.from, to: op.to})
+		}
+		c.dirs[dir] = nd
+	}
+	return c
+}
+
+// clone copies the pages that may still change; the others are shared, as both
+// sides copy a page before its first change after a sync.
+func (n *memNode) clone() *memNode {
+	c := &memNode{pages: maps.Clone(n.pages), size: n.size, old: maps.Clone(n.old), oldSize: n.oldSize, ops: slices.Clone(n.ops)}
+	for i := range c.old {
+		if p := c.pages[i]; p != nil {
+			fresh := *p
+			c.pages[i] = &fresh
+		}
+	}
+	return c
+}
+
 // Crash gives a copy of the file system as a power failure at this moment could
 // leave it; m goes on unharmed. All that was synced is there. Of what was not,
 // seed decides: each write is kept, lost or torn (any of its 512-byte sectors
