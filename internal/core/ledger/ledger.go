@@ -1,0 +1,300 @@
+// Package ledger is the settlement state of one subscription over one partition:
+// what is ready, in flight, settled, delayed or dead. It is a cursor with memory,
+// and every queue contract stands on it: Kafka's share groups (KIP-932) and
+// AMQP's queues.
+//
+// The Ledger is a pure machine: it is handed time and records' offsets and keys,
+// changes its state at once, and returns what must be durable before anybody is
+// told (Delta). It starts no goroutine, reads no clock, and does not know
+// partitions, members' connections or wire codes.
+//
+// ledger.go holds the state; acquire.go hands out, settle.go takes back, keys.go
+// keeps the order of keys, replay.go gives the state back from deltas.
+package ledger
+
+import (
+	"math"
+
+	"github.com/tidwall/btree"
+
+	"github.com/daybook-mq/daybook/internal/model"
+)
+
+// State is what a ledger knows of one offset between its start and its end.
+type State uint8
+
+// The states. Below the start everything is settled, from the end on everything
+// is ready.
+const (
+	Ready    State = iota // may be acquired
+	Waiting               // ready, but an earlier record of its key is not settled
+	Acquired              // in flight, until a time
+	Dying                 // over its limit or rejected; being dead-lettered
+	Delayed               // ready again at a time
+	Settled               // accepted, rejected or dead; never delivered again
+)
+
+// Member names who holds deliveries; the shell gives out the numbers. Nobody is 0.
+type Member uint32
+
+// Span is a range of offsets, both ends included.
+type Span struct{ First, Last model.Offset }
+
+// Len counts the offsets.
+func (s Span) Len() int64 { return int64(s.Last-s.First) + 1 }
+
+// run is neighbouring offsets in one state.
+type run struct {
+	last  model.Offset
+	until int64 // Acquired, Delayed: milliseconds
+	owner Member
+	count uint16 // deliveries so far
+	state State
+}
+
+// Delta is a change that must be durable before its effect is told: what the
+// offsets of Span are now. Acquired is stored as Ready with its count, so that a
+// restart hands the records out again and says so.
+type Delta struct {
+	Span
+	State State // Ready, Delayed or Settled
+	Count uint16
+	Until int64 // Delayed: milliseconds
+}
+
+// Config bounds and shapes a ledger. Times are in milliseconds.
+type Config struct {
+	// DeliveryLimit is the number of deliveries after which a record is dead; 0: no limit.
+	DeliveryLimit int
+	// MaxInFlight bounds the acquired records of all members.
+	MaxInFlight int
+	// MaxTracked bounds the runs that differ from plain ready and settled, and so
+	// the memory; at the bound nothing new is acquired until something settles.
+	MaxTracked int
+	// MaxWaiting bounds the records that wait for their keys; at the bound nothing
+	// further is looked at until some of them go (KeyOrder).
+	MaxWaiting int
+	// KeyOrder lets at most one record of a key be in flight, in offset order.
+	KeyOrder bool
+	// DelayLetsPass lets later records of a key overtake one that is delayed.
+	DelayLetsPass bool
+	// ParkDeadKeys keeps a key closed after one of its records died, until Unpark.
+	ParkDeadKeys bool
+}
+
+// Default bounds.
+const (
+	DefaultMaxInFlight = 2_000
+	DefaultMaxTracked  = 16_000_000
+	DefaultMaxWaiting  = 100_000
+	maxCount           = math.MaxUint16
+)
+
+// Ledger is the machine.
+//
+// Invariants:
+//   - the runs cover [start, end) without gap or overlap; neighbours differ;
+//   - the first run, if any, is not settled;
+//   - inFlight counts the Acquired and Dying offsets;
+//   - with KeyOrder, every acquired, dying or delayed offset and every ready one
+//     below examined holds its key in keys, and every waiting one stands in its line.
+type Ledger struct {
+	cfg Config
+
+	start, end model.Offset
+	runs       btree.Map[model.Offset, run]      // by first offset
+	ready      btree.Map[model.Offset, struct{}] // first offsets of the Ready runs
+	held       btree.Map[model.Offset, struct{}] // first offsets of the Acquired runs
+
+	inFlight, delayed, waiting int64
+	readyBelowEnd              int64
+
+	alarms alarms // times at which acquired and delayed runs change
+	keys   keyOrder
+}
+
+// New makes a ledger whose first unsettled offset is start.
+func New(start model.Offset, cfg Config) *Ledger {
+	return &Ledger{cfg: cfg.withDefaults(), start: start, end: start, keys: newKeyOrder()}
+}
+
+func (cfg Config) withDefaults() Config {
+	for _, d := range []struct {
+		v   *int
+		def int
+	}{{&cfg.MaxInFlight, DefaultMaxInFlight}, {&cfg.MaxTracked, DefaultMaxTracked}, {&cfg.MaxWaiting, DefaultMaxWaiting}} {
+		if *d.v <= 0 {
+			*d.v = d.def
+		}
+	}
+	return cfg
+}
+
+// Reconfigure changes bounds and choices; KeyOrder stays as it was made.
+func (l *Ledger) Reconfigure(cfg Config) {
+	cfg.KeyOrder = l.cfg.KeyOrder
+	l.cfg = cfg.withDefaults()
+}
+
+// Start is the first offset that is not settled; End is the offset from which on
+// everything is ready and was never delivered.
+func (l *Ledger) Start() model.Offset { return l.start }
+
+// End is the offset from which on nothing was ever delivered or settled.
+func (l *Ledger) End() model.Offset { return l.end }
+
+// Counts is how many records are in which state between start and end. Records
+// from the end on are ready as well; the log knows how many those are.
+type Counts struct {
+	Ready, Waiting, InFlight, Delayed int64
+	Runs                              int
+}
+
+// Counts reads the counters.
+func (l *Ledger) Counts() Counts {
+	return Counts{l.readyBelowEnd, l.waiting, l.inFlight, l.delayed, l.runs.Len()}
+}
+
+func (l *Ledger) set(first model.Offset, r run) {
+	l.unset(first)
+	l.runs.Set(first, r)
+	switch r.state {
+	case Ready:
+		l.ready.Set(first, struct{}{})
+	case Acquired:
+		l.held.Set(first, struct{}{})
+	}
+}
+
+func (l *Ledger) unset(first model.Offset) {
+	old, there := l.runs.Delete(first)
+	if !there {
+		return
+	}
+	switch old.state {
+	case Ready:
+		l.ready.Delete(first)
+	case Acquired:
+		l.held.Delete(first)
+	}
+}
+
+func (l *Ledger) count(r run, n int64) {
+	switch r.state {
+	case Ready:
+		l.readyBelowEnd += n
+	case Waiting:
+		l.waiting += n
+	case Acquired, Dying:
+		l.inFlight += n
+	case Delayed:
+		l.delayed += n
+	}
+}
+
+// find gives the run that contains o and its first offset.
+func (l *Ledger) find(o model.Offset) (first model.Offset, r run, ok bool) {
+	l.runs.Descend(o, func(f model.Offset, v run) bool {
+		first, r, ok = f, v, v.last >= o
+		return false
+	})
+	return first, r, ok
+}
+
+// put makes the offsets of s what r says (r.last is ignored), splitting, joining
+// and moving start as needed. It is the only writer of runs.
+func (l *Ledger) put(s Span, r run) {
+	s.First = max(s.First, l.start)
+	if s.First > s.Last {
+		return
+	}
+	l.extendTo(s.Last + 1)
+	l.cut(s.First)
+	if first, r, ok := l.cut(s.Last + 1); ok && (r.state == Acquired || r.state == Delayed) {
+		l.alarm(r.until, first) // the alarm of the whole names its first offset only
+	}
+	l.removeAll(s)
+	r.last = s.Last
+	l.insert(s.First, r)
+	l.advanceStart()
+}
+
+// extendTo moves the end up to o; what it passes over is ready.
+func (l *Ledger) extendTo(o model.Offset) {
+	if o <= l.end {
+		return
+	}
+	first := l.end
+	l.end = o
+	l.insert(first, run{last: o - 1, state: Ready})
+}
+
+// cut splits the run that contains o, so that one begins there; ok if it did.
+func (l *Ledger) cut(o model.Offset) (first model.Offset, r run, ok bool) {
+	first, r, ok = l.find(o)
+	if !ok || first == o {
+		return o, r, false
+	}
+	head := r
+	head.last = o - 1
+	l.set(first, head)
+	l.set(o, r)
+	return o, r, true
+}
+
+func (l *Ledger) removeAll(s Span) {
+	for {
+		var first model.Offset
+		var r run
+		found := false
+		l.runs.Ascend(s.First, func(f model.Offset, v run) bool {
+			first, r, found = f, v, f <= s.Last
+			return false
+		})
+		if !found {
+			return
+		}
+		l.unset(first)
+		l.count(r, -int64(r.last-first)-1)
+	}
+}
+
+// insert adds a run in a hole and joins it with equal neighbours.
+func (l *Ledger) insert(first model.Offset, r run) {
+	l.count(r, int64(r.last-first)+1)
+	if f, prev, ok := l.find(first - 1); ok && joins(prev, r) {
+		l.unset(f)
+		first = f
+	}
+	if next, ok := l.runs.Get(r.last + 1); ok && joins(r, next) {
+		l.unset(r.last + 1)
+		r.last = next.last
+	}
+	l.set(first, r)
+}
+
+func joins(a, b run) bool {
+	return a.state == b.state && a.count == b.count && a.owner == b.owner && a.until == b.until
+}
+
+// advanceStart forgets settled runs at the front.
+func (l *Ledger) advanceStart() {
+	for {
+		first, r, ok := l.runs.Min()
+		if !ok || r.state != Settled {
+			break
+		}
+		l.unset(first)
+		l.start = r.last + 1
+	}
+	if l.runs.Len() == 0 {
+		l.start = l.end
+	}
+}
+
+// Spans calls f for every run between start and end, in order, until f says no.
+func (l *Ledger) Spans(f func(s Span, st State, count int, until int64, owner Member) bool) {
+	l.runs.Scan(func(first model.Offset, r run) bool {
+		return f(Span{first, r.last}, r.state, int(r.count), r.until, r.owner)
+	})
+}
