@@ -116,8 +116,8 @@ func (l *Ledger) requeue(s Span, count uint16) {
 	}
 }
 
-// Held says which offset holds the key and how many wait behind it.
-func (l *Ledger) Held(key uint64) (holder model.Offset, waiting int, parked, ok bool) {
+// KeyHolder says which offset holds the key and how many wait behind it.
+func (l *Ledger) KeyHolder(key uint64) (holder model.Offset, waiting int, parked, ok bool) {
 	lock := l.keys.locks[key]
 	if lock == nil {
 		return 0, 0, false, false

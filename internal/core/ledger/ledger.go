@@ -298,3 +298,12 @@ func (l *Ledger) Spans(f func(s Span, st State, count int, until int64, owner Me
 		return f(Span{first, r.last}, r.state, int(r.count), r.until, r.owner)
 	})
 }
+
+// Held calls f for every span that a member holds, in order.
+func (l *Ledger) Held(f func(s Span, m Member)) {
+	l.held.Scan(func(first model.Offset, _ struct{}) bool {
+		r, _ := l.runs.Get(first)
+		f(Span{first, r.last}, r.owner)
+		return true
+	})
+}

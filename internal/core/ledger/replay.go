@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/daybook-mq/daybook/internal/model"
+import (
+	"github.com/tidwall/btree"
+
+	"github.com/daybook-mq/daybook/internal/model"
+)
 
 // Apply takes a delta back in after a restart. Deltas must come in the order in
 // which they were made.
@@ -22,22 +26,34 @@ type Snapshot struct {
 	Deltas     []Delta
 }
 
-// Snapshot takes one. Records in flight are ready in it, with their counts.
-func (l *Ledger) Snapshot() Snapshot {
-	s := Snapshot{Start: l.start, End: l.end}
-	l.runs.Scan(func(first model.Offset, r run) bool {
+// Frozen is a ledger's state at one moment; it costs nothing to take and can be
+// read while the ledger goes on.
+type Frozen struct {
+	start, end model.Offset
+	runs       *btree.Map[model.Offset, run]
+}
+
+// Freeze takes the state.
+func (l *Ledger) Freeze() Frozen { return Frozen{l.start, l.end, l.runs.Copy()} }
+
+// Snapshot takes one of the present state.
+func (l *Ledger) Snapshot() Snapshot { return l.Freeze().Snapshot() }
+
+// Snapshot gives the state as deltas. Records in flight are ready in it, with
+// their counts.
+func (f Frozen) Snapshot() Snapshot {
+	s := Snapshot{Start: f.start, End: f.end}
+	f.runs.Scan(func(first model.Offset, r run) bool {
 		d := Delta{Span: Span{first, r.last}, State: r.state, Count: r.count}
 		switch r.state {
 		case Delayed:
 			d.Until = r.until
 		case Waiting, Acquired, Dying:
 			d.State = Ready
-		case Ready:
-			if r.count == 0 {
-				return true
-			}
 		}
-		s.Deltas = append(s.Deltas, d)
+		if d.State != Ready || d.Count > 0 {
+			s.Deltas = append(s.Deltas, d)
+		}
 		return true
 	})
 	return s
