@@ -79,8 +79,9 @@ func (w *world) take(ch Changes) {
 			}
 			w.st[o] = Settled
 		}
-		bury := w.l.Bury(d.Span)
-		w.durable = append(w.durable, bury.Deltas...)
+		dying := w.l.Dying(d.Span)
+		w.l.Bury(dying)
+		w.durable = append(w.durable, dying...)
 	}
 }
 

@@ -26,8 +26,7 @@ type Settlement struct {
 	Return bool
 }
 
-// Death says that offsets are to be dead-lettered: the shell appends what must be
-// appended and then calls Buried with the same span, in one append group.
+// Death says that offsets are to be dead-lettered.
 type Death struct {
 	Span
 	Count  int
@@ -127,16 +126,15 @@ func (l *Ledger) release(s Span, r run, until int64, why string, ch *Changes) {
 	}
 }
 
-// die starts the dead-lettering of offsets; Buried ends it.
+// die starts the dead-lettering of offsets; Bury ends it.
 func (l *Ledger) die(s Span, r run, reason string, ch *Changes) {
 	l.put(s, run{state: Dying, count: r.count})
 	ch.Dead = append(ch.Dead, Death{s, int(r.count), reason})
 }
 
-// Bury settles dying offsets; its deltas belong into the append group that holds
-// their dead letters.
-func (l *Ledger) Bury(s Span) Changes {
-	var ch Changes
+// Dying gives the deltas that settle the dying offsets of s. They belong into the
+// append group that holds the dead letters; when it is accepted, Bury follows.
+func (l *Ledger) Dying(s Span) (ds []Delta) {
 	for o := s.First; o <= s.Last; {
 		_, r, ok := l.find(o)
 		if !ok {
@@ -144,13 +142,19 @@ func (l *Ledger) Bury(s Span) Changes {
 		}
 		span := Span{o, min(r.last, s.Last)}
 		if r.state == Dying {
-			ch.delta(span, run{state: Settled})
-			l.put(span, run{state: Settled})
-			l.unhold(span, true)
+			ds = append(ds, Delta{Span: span, State: Settled})
 		}
 		o = span.Last + 1
 	}
-	return ch
+	return ds
+}
+
+// Bury settles dying offsets and lets go of their keys (or parks them).
+func (l *Ledger) Bury(ds []Delta) {
+	for _, d := range ds {
+		l.put(d.Span, run{state: Settled})
+		l.unhold(d.Span, true)
+	}
 }
 
 // ReleaseMember gives back all that member holds (it left, or its session ended).

@@ -86,21 +86,25 @@ func (s *Subscription) bury(ctx context.Context, dd death) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ch := s.l.Bury(d.Span)
+	dying := s.l.Dying(d.Span)
 	finish := func(err error) {
 		if dd.done != nil {
 			dd.done(err)
 		}
 	}
-	if len(ch.Deltas) == 0 { // the ledger was reset meanwhile
+	if len(dying) == 0 { // the ledger was reset meanwhile
 		finish(nil)
 		return nil
 	}
-	items = append(items, s.log.Item([]statelog.Record{s.recordLocked(ch.Deltas)}))
+	items = append(items, s.log.Item([]statelog.Record{s.recordLocked(dying)}))
 	err := partition.SubmitEssential(items, func(_ []partition.Result, err error) { finish(err) })
+	if err != nil {
+		return err
+	}
+	s.l.Bury(dying)
 	s.wakeLocked()
 	s.planLocked()
-	return err
+	return nil
 }
 
 // read gives the batches that hold span.
