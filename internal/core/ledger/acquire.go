@@ -9,6 +9,9 @@ type Candidate struct {
 	Span
 	Key   uint64
 	Keyed bool
+	// NotBefore makes a record that was never delivered wait until then
+	// (milliseconds) instead of being acquired; 0: at once.
+	NotBefore int64
 }
 
 // Delivery is a span that a member holds now; Count says how often its records
@@ -61,6 +64,10 @@ func (l *Ledger) Acquire(member Member, until int64, candidates []Candidate, lim
 			if l.cfg.KeyOrder && c.Keyed && !l.hold(c.Key, s.First, r.count) {
 				continue
 			}
+			if c.NotBefore > 0 && r.count == 0 {
+				l.postpone(s, c.NotBefore, &ch)
+				continue
+			}
 			if l.cfg.DeliveryLimit > 0 && int(r.count) >= l.cfg.DeliveryLimit {
 				l.die(s, r, "delivery limit", &ch) // a restart came between its last delivery and its end
 				continue
@@ -74,6 +81,17 @@ func (l *Ledger) Acquire(member Member, until int64, candidates []Candidate, lim
 		}
 	}
 	return got, ch
+}
+
+// postpone makes ready offsets wait until a time.
+func (l *Ledger) postpone(s Span, until int64, ch *Changes) {
+	next := run{state: Delayed, until: until}
+	ch.delta(s, next)
+	l.put(s, next)
+	l.alarm(until, s.First)
+	if l.cfg.KeyOrder && l.cfg.DelayLetsPass {
+		l.pass(s)
+	}
 }
 
 // readyAt gives the ready span that begins at o, ending at last at the latest.

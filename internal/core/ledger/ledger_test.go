@@ -95,7 +95,7 @@ func (w *world) giveBack(o model.Offset) {
 func (w *world) acquire(m Member, rng *rand.Rand) {
 	var cands []Candidate
 	for o := w.l.NextReady(w.l.Start()); int(o) < len(w.keys) && len(cands) < 10; o = w.l.NextReady(o + 1) {
-		cands = append(cands, Candidate{Span{o, o}, w.keys[o], true})
+		cands = append(cands, Candidate{Span: Span{o, o}, Key: w.keys[o], Keyed: true})
 	}
 	limit := 1 + rng.IntN(8)
 	got, ch := w.l.Acquire(m, w.now+20, cands, limit)

@@ -176,10 +176,7 @@ func (l *Ledger) ReleaseMember(member Member) Changes {
 // Delay makes ready offsets wait until a time (a delayed publish).
 func (l *Ledger) Delay(s Span, until int64) Changes {
 	var ch Changes
-	next := run{state: Delayed, until: until}
-	ch.delta(s, next)
-	l.put(s, next)
-	l.alarm(until, s.First)
+	l.postpone(s, until, &ch)
 	return ch
 }
 

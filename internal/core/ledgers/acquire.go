@@ -3,6 +3,7 @@ package ledgers
 import (
 	"context"
 	"hash/maphash"
+	"strconv"
 
 	"github.com/daybook-mq/daybook/internal/core/ledger"
 	"github.com/daybook-mq/daybook/internal/core/partition"
@@ -91,12 +92,10 @@ func (s *Subscription) take(ctx context.Context, member string, w Want, from mod
 	var f Fetched
 	ch := make(chan error, 1)
 	s.mu.Lock()
-	keyed := s.cfg.KeyOrder
+	l := looker{keyed: s.cfg.KeyOrder, delayHeader: s.cfg.DelayHeader, now: s.k.o.Now().UnixMilli()}
 	s.mu.Unlock()
-	if keyed {
-		if err := readKeys(batches); err != nil {
-			return Fetched{}, err
-		}
+	if err := l.look(batches); err != nil {
+		return Fetched{}, err
 	}
 	s.mu.Lock()
 	var all ledger.Changes
@@ -140,7 +139,7 @@ func (s *Subscription) takeBatchLocked(m ledger.Member, w Want, b looked, left i
 	for _, g := range b.gaps {
 		skipped = append(skipped, s.l.Skip(g).Deltas...)
 	}
-	cands := b.keyed
+	cands := b.each
 	if cands == nil && b.gaps == nil {
 		cands = []ledger.Candidate{{Span: b.span}}
 	}
@@ -155,8 +154,8 @@ type looked struct {
 	span  ledger.Span
 	batch model.Batch
 	skip  bool
-	keyed []ledger.Candidate // with KeyOrder: one per record
-	gaps  []ledger.Span      // with KeyOrder: offsets of the span without a record
+	each  []ledger.Candidate // one per record, where records were looked at
+	gaps  []ledger.Span      // offsets without a record, likewise
 }
 
 // split cuts what was read into batches, and finds the gaps, markers and aborted
@@ -207,23 +206,35 @@ var keySeed = maphash.MakeSeed()
 // KeyHash is the hash under which a ledger knows a record's key.
 func KeyHash(key []byte) uint64 { return maphash.Bytes(keySeed, key) }
 
-// readKeys gives each record of the batches as a candidate of its own.
-func readKeys(batches []looked) error {
+// looker gives each record of the batches as a candidate of its own, where the
+// subscription's order or delays need that.
+type looker struct {
+	keyed       bool
+	delayHeader string
+	now         int64 // milliseconds
+}
+
+func (l looker) look(batches []looked) error {
+	if !l.keyed && l.delayHeader == "" {
+		return nil
+	}
 	for i := range batches {
 		b := &batches[i]
 		if b.skip {
 			continue
 		}
 		at := b.span.First
-		err := eachRecord(b.batch, func(o model.Offset, rec records.Record) {
+		err := eachRecord(b.batch, func(o model.Offset, rec records.Record) error {
 			if o < at {
-				return
+				return nil
 			}
 			if o > at {
 				b.gaps = append(b.gaps, ledger.Span{First: at, Last: o - 1})
 			}
 			at = o + 1
-			b.keyed = append(b.keyed, ledger.Candidate{Span: ledger.Span{First: o, Last: o}, Key: KeyHash(rec.Key), Keyed: rec.Key != nil})
+			c, err := l.candidate(b.batch, o, rec)
+			b.each = append(b.each, c)
+			return err
 		})
 		if err != nil {
 			return err
@@ -235,7 +246,58 @@ func readKeys(batches []looked) error {
 	return nil
 }
 
-func eachRecord(b model.Batch, f func(model.Offset, records.Record)) error {
+func (l looker) candidate(b model.Batch, o model.Offset, rec records.Record) (ledger.Candidate, error) {
+	c := ledger.Candidate{Span: ledger.Span{First: o, Last: o}}
+	if l.keyed && rec.Key != nil {
+		c.Key, c.Keyed = KeyHash(rec.Key), true
+	}
+	if l.delayHeader == "" || rec.NumHeaders == 0 {
+		return c, nil
+	}
+	headers, err := rec.Headers()
+	if err != nil {
+		return c, err
+	}
+	for _, h := range headers {
+		if h.Key != l.delayHeader {
+			continue
+		}
+		ts := b.FirstTimestamp() + rec.TimestampDelta
+		if b.IsLogAppendTime() {
+			ts = b.MaxTimestamp()
+		}
+		// A delay that cannot be read, or beyond what a time can hold, is none.
+		if d, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil && d > 0 && d <= maxDelay && ts+d > l.now {
+			c.NotBefore = ts + d
+		}
+	}
+	return c, nil
+}
+
+// maxDelay bounds a record's delay: a hundred years, in milliseconds.
+const maxDelay = 100 * 365 * 24 * 3600 * 1000
+
+// EachRecord calls f for each record of whole batches, in order.
+func EachRecord(data [][]byte, f func(model.Offset, records.Record) error) error {
+	for _, buf := range data {
+		for len(buf) > 0 {
+			b, rest, err := model.NextBatch(buf)
+			if err != nil {
+				return &model.Error{Class: model.ClassCorrupt, Op: "read records", Cause: err}
+			}
+			buf = rest
+			if b.IsControl() {
+				continue
+			}
+			if err := eachRecord(b, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func eachRecord(b model.Batch, f func(model.Offset, records.Record) error) error {
 	r, err := records.Open(b, 0)
 	if err != nil {
 		return err
@@ -245,6 +307,8 @@ func eachRecord(b model.Batch, f func(model.Offset, records.Record)) error {
 		if err != nil || !ok {
 			return err
 		}
-		f(b.BaseOffset()+model.Offset(rec.OffsetDelta), rec)
+		if err := f(b.BaseOffset()+model.Offset(rec.OffsetDelta), rec); err != nil {
+			return err
+		}
 	}
 }

@@ -136,14 +136,10 @@ func (n *node) deadLetters() map[string]int {
 	for at := w.LogStart; at < w.HighWatermark; {
 		res, err := n.part("dead").Read(context.Background(), at, 1<<20, true, partition.ReadUncommitted)
 		n.must(err)
-		for _, data := range res.Data {
-			for len(data) > 0 {
-				b, rest, err := model.NextBatch(data)
-				n.must(err)
-				n.must(eachRecord(b, func(_ model.Offset, r records.Record) { got[string(r.Value)]++ }))
-				data = rest
-			}
-		}
+		n.must(EachRecord(res.Data, func(_ model.Offset, r records.Record) error {
+			got[string(r.Value)]++
+			return nil
+		}))
 		at = res.Next
 	}
 	return got

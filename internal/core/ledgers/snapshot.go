@@ -209,22 +209,14 @@ func (s *Subscription) rekey(span ledger.Span) error {
 		if err != nil || res.Bytes == 0 {
 			return err
 		}
-		for _, data := range res.Data {
-			for len(data) > 0 {
-				b, rest, err := model.NextBatch(data)
-				if err != nil {
-					return err
-				}
-				data = rest
-				err = eachRecord(b, func(o model.Offset, rec records.Record) {
-					if o >= span.First && o <= span.Last && rec.Key != nil {
-						s.l.Rekey(o, KeyHash(rec.Key))
-					}
-				})
-				if err != nil {
-					return err
-				}
+		err = EachRecord(res.Data, func(o model.Offset, rec records.Record) error {
+			if o >= span.First && o <= span.Last && rec.Key != nil {
+				s.l.Rekey(o, KeyHash(rec.Key))
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		at = res.Next
 	}

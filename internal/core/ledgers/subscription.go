@@ -17,6 +17,9 @@ type Config struct {
 	ledger.Config
 	// Isolation says whether records of open and aborted transactions are seen.
 	Isolation partition.Isolation
+	// DelayHeader names the record header that holds a delay in milliseconds, as
+	// text; "" for none.
+	DelayHeader string
 	// DeadLetter gives what is to be appended for dead records, in one append
 	// group with their settlement; nil drops them. It may read and block.
 	DeadLetter func(ctx context.Context, d Dead) ([]partition.Append, error)

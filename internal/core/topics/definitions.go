@@ -38,6 +38,8 @@ type Definition struct {
 	Allowed  []string // strings and lists only; nil means any
 	ReadOnly bool     // brokers only: fixed at start
 
+	check func(string) error // beyond type, range and Allowed
+
 	// brokerKeys name the broker settings that give a topic setting its default,
 	// in order of precedence, each with the factor to the topic's unit.
 	brokerKeys []brokerKey
@@ -83,6 +85,7 @@ var topicDefinitions = index([]Definition{
 	{Key: "file.delete.delay.ms", Type: Long, Default: oneMinute, brokerKeys: from("log.segment.delete.delay.ms"), Doc: "Kept and given back; files are removed as soon as no reader needs them."},
 	{Key: "flush.messages", Type: Long, Default: forever, Min: 1, brokerKeys: from("log.flush.interval.messages"), Doc: "Kept and given back; every acknowledged record is on disk already (see --sync)."},
 	{Key: "flush.ms", Type: Long, Default: forever, brokerKeys: from("log.flush.interval.ms"), Doc: "Kept and given back; every acknowledged record is on disk already (see --sync)."},
+	{Key: "errors.deadletterqueue.group.enable", Type: Boolean, Default: "false", Doc: "Whether share groups may write their dead letters to this topic (KIP-1191)."},
 	{Key: "follower.replication.throttled.replicas", Type: List, Doc: "Kept and given back; one node has no followers."},
 	{Key: "leader.replication.throttled.replicas", Type: List, Doc: "Kept and given back; one node has no followers."},
 	{Key: "index.interval.bytes", Type: Int, Default: "4096", Max: maxInt, brokerKeys: from("log.index.interval.bytes"), Doc: "Kept and given back; the index follows the blocks of the data files."},
@@ -143,6 +146,9 @@ func (d *Definition) Check(value string) error {
 	case String:
 		if d.Allowed != nil && !slices.Contains(d.Allowed, value) {
 			return bad("one of " + strings.Join(d.Allowed, ", "))
+		}
+		if d.check != nil {
+			return d.check(value)
 		}
 	case List:
 		for _, v := range splitList(value) {

@@ -135,12 +135,17 @@ func (c *Catalogue) Groups() []string {
 	return names
 }
 
-// GroupSetting gives the effective value of a group's numeric setting.
-func (c *Catalogue) GroupSetting(group, key string) int64 {
+// GroupSetting gives the effective value of a group's setting.
+func (c *Catalogue) GroupSetting(group, key string) string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	v, _ := c.settings.resolve(groupDefinitions[key], c.groups[group], SourceGroup)
-	n, _ := strconv.ParseInt(v, 10, 64)
+	return v
+}
+
+// GroupSettingInt gives the effective value of a group's numeric setting.
+func (c *Catalogue) GroupSettingInt(group, key string) int64 {
+	n, _ := strconv.ParseInt(c.GroupSetting(group, key), 10, 64)
 	return n
 }
 
