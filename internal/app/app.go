@@ -15,6 +15,7 @@ import (
 
 	"github.com/daybook-mq/daybook/internal/config"
 	"github.com/daybook-mq/daybook/internal/core/groups"
+	"github.com/daybook-mq/daybook/internal/core/sharegroups"
 	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/core/txn"
 	"github.com/daybook-mq/daybook/internal/front/kafka"
@@ -47,6 +48,7 @@ type Broker struct {
 	topics  *topics.Catalogue
 	groups  *groups.Coordinator
 	txns    *txn.Coordinator
+	shares  *sharegroups.Coordinator
 	probe   *probe
 	kafka   *kafka.Server
 	web     *web.Server

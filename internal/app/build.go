@@ -10,8 +10,10 @@ import (
 	"github.com/daybook-mq/daybook/internal/cluster"
 	"github.com/daybook-mq/daybook/internal/config"
 	"github.com/daybook-mq/daybook/internal/core/groups"
+	"github.com/daybook-mq/daybook/internal/core/ledgers"
 	"github.com/daybook-mq/daybook/internal/core/partition"
 	"github.com/daybook-mq/daybook/internal/core/producerids"
+	"github.com/daybook-mq/daybook/internal/core/sharegroups"
 	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/core/txn"
 	"github.com/daybook-mq/daybook/internal/front/kafka"
@@ -22,7 +24,7 @@ import (
 // build makes the parts from the store up, each on the ones before it.
 func (b *Broker) build(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		b.openStore, b.openCatalogue, b.openGroups, b.openTxns, b.openProbe,
+		b.openStore, b.openCatalogue, b.openGroups, b.openTxns, b.openShares, b.openProbe,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -80,6 +82,18 @@ func (b *Broker) openTxns(ctx context.Context) error {
 	return nil
 }
 
+// openShares opens the ledgers and the coordinator of share groups over them.
+func (b *Broker) openShares(ctx context.Context) error {
+	keeper, err := ledgers.Open(ctx, ledgers.Options{Topics: b.topics, Now: b.o.Now, Logger: b.log})
+	if err != nil {
+		return err
+	}
+	b.onStop("ledgers", func(context.Context) error { keeper.Close(); return nil })
+	b.shares = sharegroups.Open(ctx, sharegroups.Options{Topics: b.topics, Ledgers: keeper, Taken: b.groups.Exists, Now: b.o.Now, Log: b.log})
+	b.onStop("share groups", func(context.Context) error { b.shares.Close(); return nil })
+	return nil
+}
+
 // txnEnded lets offsets count, or drops them, that were committed in a transaction.
 func (b *Broker) txnEnded(e txn.Ended) {
 	if e.Topic == groups.OffsetsTopic {
@@ -100,7 +114,7 @@ func (b *Broker) resolve(topic string, index int32) (*partition.Partition, bool)
 func (b *Broker) startKafka(l net.Listener) error {
 	front, err := kafka.New(kafka.Options{
 		Cluster: cluster.Solo{ClusterID: b.meta.ClusterID, NodeID: b.meta.NodeID}, Advertise: b.advertised(l.Addr()),
-		Topics: b.topics, Groups: b.groups, Txns: b.txns, AssumeReplicas: b.o.Config.AssumeReplicas,
+		Topics: b.topics, Groups: b.groups, Txns: b.txns, Shares: b.shares, AssumeReplicas: b.o.Config.AssumeReplicas,
 		LogDir: b.o.Config.DataDir, Space: b.space, Now: b.o.Now, Log: b.log,
 	})
 	if err != nil {

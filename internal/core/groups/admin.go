@@ -36,6 +36,11 @@ func (c *Coordinator) List() []Listed {
 	return out
 }
 
+// Exists reports whether there is such a group, or offsets of one.
+func (c *Coordinator) Exists(id string) bool {
+	return c.with(id, false, func(*group, time.Time) answers { return nil })
+}
+
 // Describe shows one group, or says why not: GroupNotFound when there is none.
 func (c *Coordinator) Describe(id string) (d classic.Description, why refusal.Reason) {
 	if c.stopped.Load() {

@@ -307,3 +307,13 @@ func (l *Ledger) Held(f func(s Span, m Member)) {
 		return true
 	})
 }
+
+// DeliveryCount is how often the record at o was delivered; 0 outside of start
+// and end.
+func (l *Ledger) DeliveryCount(o model.Offset) int {
+	_, r, ok := l.find(o)
+	if !ok {
+		return 0
+	}
+	return int(r.count)
+}

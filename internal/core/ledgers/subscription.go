@@ -210,6 +210,14 @@ func joined(ch ledger.Changes) ledger.Changes {
 	return ch
 }
 
+// Count is how often the record at o was delivered, as far as it is between the
+// ledger's start and end.
+func (s *Subscription) Count(o model.Offset) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.l.DeliveryCount(o)
+}
+
 // Leave gives back all that member holds.
 func (s *Subscription) Leave(member string, done func(error)) {
 	s.mu.Lock()

@@ -86,8 +86,8 @@ func (c *Coordinator) config(groupID string, t *topics.Topic) ledgers.Config {
 	return cfg
 }
 
-// Refresh brings the group's ledgers to its present settings.
-func (c *Coordinator) Refresh(groupID string) {
+// refresh brings the group's ledgers to its present settings.
+func (c *Coordinator) refresh(groupID string) {
 	for _, key := range c.keys(groupID) {
 		s, ok := c.o.Ledgers.Get(key)
 		t, exists := c.o.Topics.ByID(key.Part.Topic)

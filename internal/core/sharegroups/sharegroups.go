@@ -56,7 +56,7 @@ func Open(ctx context.Context, o Options) *Coordinator {
 			c.groups[id] = newGroup(id)
 		}
 	}
-	o.Topics.Watch(c.topicChanged)
+	o.Topics.Watch(c.changed)
 	ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	c.done.Go(func() { c.run(ctx) })
 	return c
@@ -225,14 +225,21 @@ func (c *Coordinator) keys(groupID string) []ledgers.Key {
 	return slices.DeleteFunc(c.o.Ledgers.Keys(), func(k ledgers.Key) bool { return k.Owner != owner+groupID })
 }
 
-// topicChanged forgets the ledgers over deleted topics.
-func (c *Coordinator) topicChanged(ch topics.Change) {
-	if ch.Deleted == nil {
-		return
-	}
-	for _, key := range c.o.Ledgers.Keys() {
-		if key.Part.Topic == ch.Deleted.ID && strings.HasPrefix(key.Owner, owner) {
-			c.o.Ledgers.Delete(key, func(error) {})
+// changed follows the catalogue: settings of groups act at once, and the ledgers
+// over deleted topics go.
+func (c *Coordinator) changed(ch topics.Change) {
+	switch {
+	case ch.Group != "":
+		c.refresh(ch.Group)
+	case ch.Broker:
+		for _, g := range c.List() {
+			c.refresh(g.ID)
+		}
+	case ch.Deleted != nil:
+		for _, key := range c.o.Ledgers.Keys() {
+			if key.Part.Topic == ch.Deleted.ID && strings.HasPrefix(key.Owner, owner) {
+				c.o.Ledgers.Delete(key, func(error) {})
+			}
 		}
 	}
 }

@@ -33,6 +33,8 @@ type Change struct {
 	Deleted    *Topic // a topic that is gone
 	Grown      *Topic // a topic that has more partitions now, as it is now
 	Partitions int    // how many Grown had
+	Group      string // a group whose settings changed
+	Broker     bool   // the broker's settings changed
 }
 
 // Catalogue is safe for use from any goroutine.
@@ -120,7 +122,7 @@ func (c *Catalogue) replay(ctx context.Context) error {
 	return nil
 }
 
-// Watch calls f after each deletion and growth of a topic, on the goroutine that
+// Watch calls f after each change that Change can tell, on the goroutine that
 // asked for it and before it is answered; f may append.
 func (c *Catalogue) Watch(f func(Change)) {
 	c.mu.Lock()
@@ -351,7 +353,11 @@ func (c *Catalogue) AlterBroker(ctx context.Context, ops []ConfigOp, validateOnl
 	if err != nil || validateOnly {
 		return err
 	}
-	return c.commit(ctx, encodeRecord(brokerRecordKey, configs), nil)
+	if err := c.commit(ctx, encodeRecord(brokerRecordKey, configs), nil); err != nil {
+		return err
+	}
+	c.tell(Change{Broker: true})
+	return nil
 }
 
 // AlterGroup changes the settings of a group (resource type GROUP).
@@ -368,10 +374,15 @@ func (c *Catalogue) AlterGroup(ctx context.Context, group string, ops []ConfigOp
 	if err != nil || validateOnly {
 		return err
 	}
-	if len(configs) == 0 {
-		return c.commit(ctx, statelog.Record{Key: []byte(groupKey + group)}, nil)
+	rec := statelog.Record{Key: []byte(groupKey + group)}
+	if len(configs) > 0 {
+		rec = encodeRecord(groupKey+group, configs)
 	}
-	return c.commit(ctx, encodeRecord(groupKey+group, configs), nil)
+	if err := c.commit(ctx, rec, nil); err != nil {
+		return err
+	}
+	c.tell(Change{Group: group})
+	return nil
 }
 
 func (c *Catalogue) edit(defs map[string]*Definition, old map[string]string, own Source, ops []ConfigOp) (map[string]string, error) {

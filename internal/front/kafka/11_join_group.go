@@ -17,6 +17,12 @@ import (
 // returns the protocol type, v8 has a reason (KIP-800), v9 lets a static leader
 // skip the assignment (KIP-814).
 func (s *Server) joinGroup(_ context.Context, r *conn.Request, in *kmsg.JoinGroupRequest, done func(kmsg.Response, error)) {
+	if s.opts.Shares != nil && s.opts.Shares.Exists(in.Group) {
+		resp := kmsg.NewPtrJoinGroupResponse()
+		resp.ErrorCode, resp.Generation, resp.MemberID = codes.InconsistentGroupProtocol, -1, in.MemberID
+		done(resp, nil)
+		return
+	}
 	j := classic.Join{
 		MemberID: in.MemberID, InstanceID: orEmpty(in.InstanceID),
 		ClientID: r.ClientID, ClientHost: clientHost(r.Conn),

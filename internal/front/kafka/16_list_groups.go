@@ -22,6 +22,16 @@ func (s *Server) listGroups(_ context.Context, _ *conn.Request, in *kmsg.ListGro
 		out.Group, out.ProtocolType, out.GroupState, out.GroupType = g.ID, g.ProtocolType, g.State, g.Type
 		resp.Groups = append(resp.Groups, out)
 	}
+	if s.opts.Shares == nil || !matches(in.TypesFilter, "share") {
+		return resp, nil
+	}
+	for _, g := range s.opts.Shares.List() {
+		if matches(in.StatesFilter, g.State) {
+			out := kmsg.NewListGroupsResponseGroup()
+			out.Group, out.ProtocolType, out.GroupState, out.GroupType = g.ID, "share", g.State, "share"
+			resp.Groups = append(resp.Groups, out)
+		}
+	}
 	return resp, nil
 }
 

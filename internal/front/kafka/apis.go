@@ -5,6 +5,7 @@ import (
 
 	"github.com/daybook-mq/daybook/internal/front/kafka/admin"
 	"github.com/daybook-mq/daybook/internal/front/kafka/conn"
+	"github.com/daybook-mq/daybook/internal/front/kafka/share"
 )
 
 // apis is the version table: what is not in it is neither advertised nor served.
@@ -15,6 +16,7 @@ func (s *Server) apis() []conn.API {
 		s.adminAPIs(),
 		s.groupAPIs(),
 		s.txnAPIs(),
+		s.shareAPIs(),
 	)
 }
 
@@ -48,4 +50,22 @@ func (s *Server) adminAPIs() []conn.API {
 		h.Features = append(h.Features, admin.Feature{Name: f.name, Level: f.used})
 	}
 	return h.APIs()
+}
+
+// shareAPIs are the rows of share groups.
+func (s *Server) shareAPIs() []conn.API {
+	if s.opts.Shares == nil {
+		return nil
+	}
+	h := share.New(share.Handlers{Groups: s.opts.Shares, Topics: s.opts.Topics, Now: s.opts.Now, Host: clientHost},
+		int(s.opts.Topics.SettingInt("group.share.max.share.sessions")))
+	return h.APIs()
+}
+
+// shareFeatures are the feature levels that share groups earn.
+func (s *Server) shareFeatures() []feature {
+	if s.opts.Shares == nil {
+		return nil
+	}
+	return []feature{{"share.version", 0, 2, 2}}
 }

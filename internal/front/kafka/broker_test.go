@@ -13,7 +13,9 @@ import (
 
 	"github.com/daybook-mq/daybook/internal/cluster"
 	"github.com/daybook-mq/daybook/internal/core/groups"
+	"github.com/daybook-mq/daybook/internal/core/ledgers"
 	"github.com/daybook-mq/daybook/internal/core/producerids"
+	"github.com/daybook-mq/daybook/internal/core/sharegroups"
 	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/core/txn"
 	"github.com/daybook-mq/daybook/internal/front/kafka/codes"
@@ -81,8 +83,13 @@ func (b *broker) start() {
 	}})
 	check(err)
 	b.onStop(x.Close)
+	k, err := ledgers.Open(ctx, ledgers.Options{Topics: b.topics, Now: b.now, Logger: quiet})
+	check(err)
+	b.onStop(k.Close)
+	sg := sharegroups.Open(ctx, sharegroups.Options{Topics: b.topics, Ledgers: k, Taken: g.Exists, Now: b.now, Log: quiet})
+	b.onStop(sg.Close)
 	o := b.opts
-	o.Topics, o.Groups, o.Txns, o.Now = b.topics, g, x, b.now
+	o.Topics, o.Groups, o.Txns, o.Shares, o.Now = b.topics, g, x, sg, b.now
 	b.front, err = New(o)
 	check(err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

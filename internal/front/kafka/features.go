@@ -19,5 +19,6 @@ func (s *Server) features() []feature {
 		[]feature{{"metadata.version", 7, metadataVersion, metadataVersion}},
 		s.groupFeatures(),
 		s.txnFeatures(),
+		s.shareFeatures(),
 	)
 }

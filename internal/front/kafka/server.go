@@ -13,6 +13,7 @@ import (
 
 	"github.com/daybook-mq/daybook/internal/cluster"
 	"github.com/daybook-mq/daybook/internal/core/groups"
+	"github.com/daybook-mq/daybook/internal/core/sharegroups"
 	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/core/txn"
 	"github.com/daybook-mq/daybook/internal/front/kafka/conn"
@@ -28,6 +29,7 @@ type Options struct {
 	Topics    *topics.Catalogue
 	Groups    *groups.Coordinator // consumer groups and committed offsets
 	Txns      *txn.Coordinator    // idempotent and transactional producers
+	Shares    *sharegroups.Coordinator
 	// AssumeReplicas makes the broker answer as if it had the replicas that
 	// topics and tools ask for.
 	AssumeReplicas bool

@@ -28,6 +28,7 @@ type Conn struct {
 	lenBuf    [4]byte
 	software  software
 	principal string
+	onClose   map[any]func()
 
 	evicted   atomic.Bool  // the frame being read was given up
 	stopped   atomic.Bool  // no further frame is read
@@ -54,6 +55,15 @@ func (c *Conn) Principal() string { return c.principal }
 
 // SetSoftware notes what the client calls itself.
 func (c *Conn) SetSoftware(name, version string) { c.software = software{name, version} }
+
+// OnClose makes f run when the connection has ended; a later f for the same key
+// takes its place. It is for handlers that run one at a time (Handle).
+func (c *Conn) OnClose(key any, f func()) {
+	if c.onClose == nil {
+		c.onClose = map[any]func(){}
+	}
+	c.onClose[key] = f
+}
 
 // serve reads and answers requests until the connection ends.
 func (c *Conn) serve() {

@@ -125,8 +125,6 @@ func (f *fetchCall) wait(ctx context.Context) {
 			return
 		case <-ctx.Done():
 			return
-		case <-f.s.conn.Closed():
-			return
 		}
 	}
 }

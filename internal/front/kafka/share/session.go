@@ -31,7 +31,6 @@ type sessionID struct{ group, member string }
 // connection's requests are.
 type session struct {
 	id    sessionID
-	conn  *conn.Conn
 	epoch int32 // that the next request must have
 	parts []model.PartitionID
 	first int // where the next fetch begins, so that all partitions get their turn
@@ -51,9 +50,9 @@ func (ss *sessions) use(c *conn.Conn, id sessionID, epoch int32, ended func(sess
 		if s == nil && len(ss.byID) >= ss.slots {
 			return nil, codes.ShareSessionLimitReached
 		}
-		s = &session{id: id, conn: c, epoch: 1}
+		s = &session{id: id, epoch: 1}
 		ss.byID[id] = s
-		c.OnClose(func() {
+		c.OnClose(id, func() {
 			if ss.drop(s) {
 				ended(id)
 			}

@@ -74,6 +74,11 @@ func code(key int16, err error) (codes.Code, *string) {
 	return c, codes.Text(err)
 }
 
+// Code is what DeleteGroups answers for a share group that was not deleted.
+func Code(err error) (codes.Code, *string) { return code(keyDeleteGroups, err) }
+
+const keyDeleteGroups = 42
+
 // topic finds a topic by its id.
 func (h *Handlers) topic(id model.TopicID) (*topics.Topic, error) {
 	if t, ok := h.Topics.ByID(id); ok {
