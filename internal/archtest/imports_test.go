@@ -130,6 +130,8 @@ var clockReaders = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFun
 var clockOwners = []string{
 	"internal/core/groups/groups.go",
 	"internal/core/groups/timers.go",
+	"internal/core/ledgers/timers.go",
+	"internal/core/sharegroups/tick.go",
 	"internal/core/txn/tick.go",
 }
 

@@ -33,9 +33,8 @@ func (k *Keeper) bury(d death) {
 	}
 }
 
-func (k *Keeper) undertake(ctx context.Context) {
-	again := time.NewTicker(buryAgain)
-	defer again.Stop()
+// undertake buries what dies; again ticks for what could not be buried at first.
+func (k *Keeper) undertake(ctx context.Context, again <-chan time.Time) {
 	var failed []death
 	for {
 		var due []death
@@ -46,7 +45,7 @@ func (k *Keeper) undertake(ctx context.Context) {
 			k.dmu.Lock()
 			due, k.deaths = k.deaths, nil
 			k.dmu.Unlock()
-		case <-again.C:
+		case <-again:
 			due, failed = failed, nil
 		}
 		for _, d := range due {

@@ -25,9 +25,6 @@ import (
 // owner begins the names of share groups' ledgers.
 const owner = "share/"
 
-// tickEvery is how often sessions are looked through.
-const tickEvery = 500 * time.Millisecond
-
 // Options configure the coordinator.
 type Options struct {
 	Topics  *topics.Catalogue
@@ -66,19 +63,6 @@ func Open(ctx context.Context, o Options) *Coordinator {
 func (c *Coordinator) Close() {
 	c.stop()
 	c.done.Wait()
-}
-
-func (c *Coordinator) run(ctx context.Context) {
-	tick := time.NewTicker(tickEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			c.expire(c.o.Now().UnixMilli())
-		}
-	}
 }
 
 func (c *Coordinator) expire(now int64) {
