@@ -78,6 +78,9 @@ func (c *Conn) serve() {
 	}
 	c.replies.end()
 	_ = c.nc.Close()
+	for _, f := range c.onClose {
+		f()
+	}
 }
 
 func (c *Conn) loop() error {
