@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"slices"
 
 	"github.com/daybook-mq/daybook/internal/model"
 	"github.com/daybook-mq/daybook/internal/storage"
@@ -13,29 +12,51 @@ import (
 // Builder gathers the entries of one frame and encodes it without copying data.
 // It is reused from frame to frame; the zero Builder is ready.
 type Builder struct {
-	refs []ref
-	head []byte
-	vecs [][]byte
-	data int64
+	refs  []ref
+	runs  []run
+	index map[model.PartitionID]int32 // to runs
+	head  []byte
+	vecs  [][]byte
+	data  int64
 }
 
-// ref is an entry and its place in append order.
+// ref is an entry and the place in refs of the next one of its partition; -1 at the last.
 type ref struct {
-	e   *storage.Entry
-	seq int
+	e    *storage.Entry
+	next int32
 }
+
+// run is one partition's entries: places in refs.
+type run struct{ first, last int32 }
 
 // Reset forgets the entries.
 func (b *Builder) Reset() {
 	clear(b.refs)
 	clear(b.vecs)
-	b.refs, b.vecs, b.data = b.refs[:0], b.vecs[:0], 0
+	clear(b.index)
+	b.refs, b.runs, b.vecs, b.data = b.refs[:0], b.runs[:0], b.vecs[:0], 0
 }
 
 // Add puts e into the frame; e must stay valid until the frame is written.
 func (b *Builder) Add(e *storage.Entry) {
-	b.refs = append(b.refs, ref{e, len(b.refs)})
+	n := int32(len(b.refs))
+	b.refs = append(b.refs, ref{e, -1})
 	b.data += int64(len(e.Data))
+	// Often the entry follows its partition's last one, and no look-up is needed.
+	r := int32(len(b.runs)) - 1
+	if r < 0 || b.refs[b.runs[r].last].e.Part != e.Part {
+		if b.index == nil {
+			b.index = make(map[model.PartitionID]int32)
+		}
+		var known bool
+		if r, known = b.index[e.Part]; !known {
+			b.index[e.Part] = int32(len(b.runs))
+			b.runs = append(b.runs, run{n, n})
+			return
+		}
+	}
+	b.refs[b.runs[r].last].next = n
+	b.runs[r].last = n
 }
 
 // DataBytes is the data gathered so far; Entries the number of Add calls.
@@ -52,32 +73,31 @@ func EncodedMax(entries int, data int64) int64 {
 
 var zeros [Align]byte
 
-// Encode sorts the entries by partition (append order within one), joins entries
-// that continue each other, sets every At for a frame at pos, and gives the
-// buffers to write there. They are valid until the next call. Entries and
-// Length of h are filled in.
+// Encode brings each partition's entries together (partitions in the order of
+// their first entry), joins entries that continue each other, sets every At for
+// a frame at pos, and gives the buffers to write there. They are valid until the
+// next call. Entries and Length of h are filled in.
 func (b *Builder) Encode(h *FrameHeader, pos int64) ([][]byte, error) {
-	slices.SortFunc(b.refs, func(x, y ref) int {
-		if c := x.e.Part.Compare(y.e.Part); c != 0 {
-			return c
-		}
-		return x.seq - y.seq
-	})
 	b.head = append(b.head[:0], zeros[:FrameHeaderSize]...)
 	b.vecs = append(b.vecs[:0], nil)
-	last := -1 // position of the last entry header in head
 	h.Entries = 0
-	for i, r := range b.refs {
-		if len(r.e.Data) > 0 {
-			b.vecs = append(b.vecs, r.e.Data)
+	for _, run := range b.runs {
+		var prev *storage.Entry
+		last := 0 // position of the run's last entry header in head
+		for i := run.first; i >= 0; i = b.refs[i].next {
+			e := b.refs[i].e
+			if len(e.Data) > 0 {
+				b.vecs = append(b.vecs, e.Data)
+			}
+			if prev != nil && continues(prev, e) {
+				extendEntry(b.head[last:], e)
+			} else {
+				last = len(b.head)
+				b.head = appendEntry(b.head, e)
+				h.Entries++
+			}
+			prev = e
 		}
-		if i > 0 && continues(b.refs[i-1].e, r.e) {
-			extendEntry(b.head[last:], r.e)
-			continue
-		}
-		last = len(b.head)
-		b.head = appendEntry(b.head, r.e)
-		h.Entries++
 	}
 	length := Padded(int64(len(b.head)) + b.data)
 	if length > MaxFrame {
@@ -85,9 +105,12 @@ func (b *Builder) Encode(h *FrameHeader, pos int64) ([][]byte, error) {
 	}
 	h.Length = uint32(length)
 	at := pos + int64(len(b.head))
-	for _, r := range b.refs {
-		r.e.At = storage.Location{File: h.File, Pos: at}
-		at += int64(len(r.e.Data))
+	for _, run := range b.runs {
+		for i := run.first; i >= 0; i = b.refs[i].next {
+			e := b.refs[i].e
+			e.At = storage.Location{File: h.File, Pos: at}
+			at += int64(len(e.Data))
+		}
 	}
 	if pad := length - int64(len(b.head)) - b.data; pad > 0 {
 		b.vecs = append(b.vecs, zeros[:pad])

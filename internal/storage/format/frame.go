@@ -10,8 +10,12 @@ import (
 // Flags of a frame.
 type Flags uint32
 
-// FlagLast marks the last frame of a file that was finished in good order.
-const FlagLast Flags = 1
+// FlagLast marks the last frame of a file that was finished in good order;
+// FlagSegment each frame of a segment, should its file header be lost.
+const (
+	FlagLast    Flags = 1
+	FlagSegment Flags = 2
+)
 
 // FrameHeader opens a frame. The entry headers follow it, then the data of all
 // entries in order, then zeros up to a multiple of Align.
@@ -59,6 +63,7 @@ var (
 	ErrHeadCRC  = errors.New("frame head does not match its checksum")
 	ErrDataCRC  = errors.New("frame data does not match its checksum")
 	ErrEntry    = errors.New("entry header is not consistent")
+	ErrPadding  = errors.New("frame padding is not zeros")
 	ErrSequence = errors.New("frame is out of sequence")
 	ErrUnread   = errors.New("the disk did not give the bytes")
 )
@@ -126,10 +131,14 @@ func (f *Frame) Decode(b []byte, pos int64) error {
 	if checksum(b[f.HeadSize():f.Length]) != f.dataCRC {
 		return ErrDataCRC
 	}
+	end := f.HeadSize()
 	for i := range f.Items {
 		it := &f.Items[i]
-		from := it.At.Pos - pos
-		it.Data = b[from : from+it.Size : from+it.Size]
+		it.Data = b[end : end+it.Size : end+it.Size]
+		end += it.Size
+	}
+	if !isZero(b[end:f.Length]) {
+		return ErrPadding
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ type Writer struct {
 	path  string
 	f     vfs.File
 	id    model.FileID
+	kind  Kind
 	lsn   model.LSN
 	pos   int64
 	build Builder
@@ -29,7 +30,7 @@ func Create(fs vfs.FS, path string, h FileHeader) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{fs: fs, path: path, f: f, id: h.ID, lsn: h.FirstLSN, pos: HeaderSize, pre: h.Encode()}, nil
+	return &Writer{fs: fs, path: path, f: f, id: h.ID, kind: h.Kind, lsn: h.FirstLSN, pos: HeaderSize, pre: h.Encode()}, nil
 }
 
 // Append writes the entries as one frame and sets their At.
@@ -63,6 +64,9 @@ func (w *Writer) append(entries []storage.Entry, flags Flags) error {
 	w.build.Reset()
 	for i := range entries {
 		w.build.Add(&entries[i])
+	}
+	if w.kind == KindSegment {
+		flags |= FlagSegment
 	}
 	h := FrameHeader{File: w.id, LSN: w.lsn, Flags: flags}
 	vecs, err := w.build.Encode(&h, w.pos)

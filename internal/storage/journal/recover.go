@@ -195,11 +195,14 @@ func (r *recovery) probe(f *found) error {
 	if err != nil && s.Search() {
 		frame, err = s.Next()
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		f.blank = true
-		return nil
+	case frame.Flags&format.FlagSegment != 0:
+		f.header = errNotJournal
+	default:
+		f.some = frame.LSN
 	}
-	f.some = frame.LSN
 	return nil
 }
 
