@@ -29,6 +29,7 @@ func (b *Broker) collect(e expo.Emitter) {
 	e.Value("daybook_topics", float64(topics))
 	e.Value("daybook_partitions", float64(partitions))
 	b.collectGroups(e)
+	b.collectShares(e)
 }
 
 func (b *Broker) collectStore(e expo.Emitter) {
@@ -104,6 +105,17 @@ func (b *Broker) collectGroups(e expo.Emitter) {
 	}
 	for reason, n := range s.Departures {
 		e.Value("daybook_group_departures_total", float64(n), reason)
+	}
+}
+
+func (b *Broker) collectShares(e expo.Emitter) {
+	for _, s := range b.shares.Stats() {
+		e.Value("daybook_share_group_members", float64(s.Members), s.Group)
+		e.Value("daybook_share_group_records", float64(s.Ready), s.Group, "ready")
+		e.Value("daybook_share_group_records", float64(s.Waiting), s.Group, "waiting")
+		e.Value("daybook_share_group_records", float64(s.InFlight), s.Group, "in_flight")
+		e.Value("daybook_share_group_records", float64(s.Delayed), s.Group, "delayed")
+		e.Value("daybook_share_group_dead_total", float64(s.Dead), s.Group)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/daybook-mq/daybook/internal/core/ledgers"
 	"github.com/daybook-mq/daybook/internal/model"
 )
 
@@ -19,7 +20,7 @@ func (b *Broker) Ready(ctx context.Context) error {
 }
 
 // inspect answers the debug pages with a part's own state.
-func (b *Broker) inspect(_ context.Context, page string) (any, error) {
+func (b *Broker) inspect(ctx context.Context, page string) (any, error) {
 	if !b.serving.Load() {
 		return nil, errors.New("starting or stopping")
 	}
@@ -34,10 +35,12 @@ func (b *Broker) inspect(_ context.Context, page string) (any, error) {
 			return d, nil
 		}
 		return nil, notFound("group " + rest)
+	case "ledger":
+		return b.inspectLedgers(ctx, rest)
 	}
 	return nil, &model.Error{
 		Class: model.ClassNotFound, Object: page,
-		Detail: "no such page; there are journal, partition/{topic}/{n}, group/{id}, pprof/",
+		Detail: "no such page; there are journal, partition/{topic}/{n}, group/{id}, ledger/{share group}, pprof/",
 	}
 }
 
@@ -52,6 +55,30 @@ func (b *Broker) inspectPartition(path string) (any, error) {
 		return nil, notFound("partition " + path)
 	}
 	return p.Debug(), nil
+}
+
+// inspectLedgers shows every ledger of a share group.
+func (b *Broker) inspectLedgers(ctx context.Context, group string) (any, error) {
+	if !b.shares.Exists(group) {
+		return nil, notFound("share group " + group)
+	}
+	subs, err := b.shares.Ledgers(group)
+	if err != nil {
+		return nil, err
+	}
+	type page struct {
+		Topic     string
+		Partition int32
+		ledgers.Debug
+	}
+	out := []page{}
+	for _, s := range subs {
+		part := s.Key().Part
+		if t, ok := b.topics.ByID(part.Topic); ok {
+			out = append(out, page{t.Name, part.Index, s.Debug(ctx)})
+		}
+	}
+	return out, nil
 }
 
 func notFound(object string) error {

@@ -39,5 +39,8 @@ var metrics = []expo.Desc{
 	{Name: "daybook_group_members", Kind: expo.Gauge, Help: "Members of all groups."},
 	{Name: "daybook_group_offsets", Kind: expo.Gauge, Help: "Committed offsets that are kept."},
 	{Name: "daybook_group_rebalances_total", Kind: expo.Counter, Labels: []string{"reason"}, Help: "Rebalances by what caused them."},
+	{Name: "daybook_share_group_members", Kind: expo.Gauge, Labels: []string{"group"}, Help: "Members of a share group."},
+	{Name: "daybook_share_group_records", Kind: expo.Gauge, Labels: []string{"group", "state"}, Help: "Records that a share group is owed, by state."},
+	{Name: "daybook_share_group_dead_total", Kind: expo.Counter, Labels: []string{"group"}, Help: "Records that died in a share group since the start."},
 	{Name: "daybook_group_departures_total", Kind: expo.Counter, Labels: []string{"reason"}, Help: "Members that went, by why."},
 }

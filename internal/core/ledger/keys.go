@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/daybook-mq/daybook/internal/model"
@@ -171,4 +172,32 @@ func (l *Ledger) Rekey(o model.Offset, key uint64) {
 	}
 	l.keys.locks[key] = &keyLock{holder: o}
 	l.keys.byHold[o] = key
+}
+
+// Block is a key whose later records wait, and for what.
+type Block struct {
+	Holder  model.Offset // the record that holds the key; -1 if the key is parked
+	State   State        // of the holder
+	Until   int64        // when the holder's lock or delay ends, in milliseconds
+	Owner   Member       // who holds the holder, if it is in flight
+	Waiting int
+}
+
+// Blocks lists the keys with the most waiting records, at most limit of them.
+func (l *Ledger) Blocks(limit int) []Block {
+	var out []Block
+	for _, lock := range l.keys.locks {
+		if len(lock.line) == 0 && !lock.parked {
+			continue
+		}
+		b := Block{Holder: lock.holder, Waiting: len(lock.line)}
+		if lock.parked {
+			b.Holder = -1
+		} else if _, r, ok := l.find(lock.holder); ok {
+			b.State, b.Until, b.Owner = r.state, r.until, r.owner
+		}
+		out = append(out, b)
+	}
+	slices.SortFunc(out, func(a, b Block) int { return cmp.Or(b.Waiting-a.Waiting, int(a.Holder-b.Holder)) })
+	return out[:min(limit, len(out))]
 }

@@ -317,3 +317,12 @@ func (l *Ledger) DeliveryCount(o model.Offset) int {
 	}
 	return int(r.count)
 }
+
+// String names a state.
+func (s State) String() string {
+	names := [...]string{"ready", "waiting", "acquired", "dying", "delayed", "settled"}
+	if int(s) >= len(names) {
+		return "unknown"
+	}
+	return names[s]
+}

@@ -3,7 +3,6 @@ package ledgers
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/daybook-mq/daybook/internal/core/ledger"
@@ -54,8 +53,9 @@ type Subscription struct {
 	writing bool         // a snapshot is being written
 	alarm   int64        // when the keeper will call tick; 0: not planned
 	members map[string]ledger.Member
-	names   []string // by Member
+	names   []string // by Member, from 1 on
 	waiters map[*partition.Waiter]struct{}
+	dead    int64 // records that died since the start
 	gone    bool
 }
 
@@ -118,6 +118,7 @@ func (s *Subscription) commitLocked(ch ledger.Changes, done func(error)) {
 	s.wakeLocked()
 	finish := gather(1+len(ch.Dead), done)
 	for _, d := range ch.Dead {
+		s.dead += d.Len()
 		s.k.bury(death{s, d, finish})
 	}
 	if len(ch.Deltas) == 0 {
@@ -248,37 +249,6 @@ func (s *Subscription) Reset(start model.Offset, done func(error)) {
 	s.seq++
 	s.writeSnapshotLocked(s.seq, s.l.Snapshot(), done)
 	s.wakeLocked()
-}
-
-// Description is a look at a ledger.
-type Description struct {
-	Key        Key
-	Start, End model.Offset // of the ledger
-	LogEnd     model.Offset
-	ledger.Counts
-	ReadyTotal int64            // with those from End on
-	Parked     int              // keys closed by a dead record
-	Members    map[string]int64 // records held by each
-}
-
-// Describe looks at the ledger.
-func (s *Subscription) Describe() Description {
-	w := s.part.Watermarks()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d := Description{Key: s.key, Start: s.l.Start(), End: s.l.End(), LogEnd: w.HighWatermark, Counts: s.l.Counts(), Parked: len(s.l.ParkedKeys()), Members: map[string]int64{}}
-	d.ReadyTotal = d.Ready + int64(max(0, w.HighWatermark-max(d.End, w.LogStart)))
-	s.l.Held(func(span ledger.Span, m ledger.Member) { d.Members[s.names[m-1]] += span.Len() })
-	return d
-}
-
-// Spans gives the runs between the ledger's start and end, at most limit of them.
-func (s *Subscription) Spans(limit int) []ledger.Delta {
-	s.mu.Lock()
-	snap := s.l.Freeze()
-	s.mu.Unlock()
-	ds := snap.Snapshot().Deltas
-	return slices.Clip(ds[:min(limit, len(ds))])
 }
 
 // Unpark opens the keys that dead records closed, and says how many.

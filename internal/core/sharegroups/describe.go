@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/daybook-mq/daybook/internal/core/ledgers"
 	"github.com/daybook-mq/daybook/internal/core/topics"
@@ -149,7 +150,7 @@ func (c *Coordinator) open(groupID string, key ledgers.Key) (*ledgers.Subscripti
 	return c.Subscription(context.Background(), groupID, t, key.Part.Index)
 }
 
-// Ledgers gives the group's ledgers at work, for debugging and metrics.
+// Ledgers gives the group's ledgers, opened if need be.
 func (c *Coordinator) Ledgers(groupID string) (out []*ledgers.Subscription, err error) {
 	for _, key := range c.keys(groupID) {
 		s, err := c.open(groupID, key)
@@ -199,4 +200,40 @@ func (c *Coordinator) DeleteOffsets(ctx context.Context, groupID string, topic m
 	}
 	keys := slices.DeleteFunc(c.keys(groupID), func(k ledgers.Key) bool { return k.Part.Topic != topic })
 	return c.deleteLedgers(ctx, keys)
+}
+
+// Stats is what one group's ledgers hold, over the partitions that were used since
+// the start, and how many members it has.
+type Stats struct {
+	Group                                   string
+	Members                                 int
+	Ready, Waiting, InFlight, Delayed, Dead int64
+}
+
+// Stats counts, for metrics.
+func (c *Coordinator) Stats() []Stats {
+	byGroup := map[string]*Stats{}
+	c.mu.Lock()
+	for id, g := range c.groups {
+		byGroup[id] = &Stats{Group: id, Members: len(g.members)}
+	}
+	c.mu.Unlock()
+	for _, key := range c.o.Ledgers.Keys() {
+		s, ok := c.o.Ledgers.Get(key)
+		st := byGroup[strings.TrimPrefix(key.Owner, owner)]
+		if !ok || st == nil || !strings.HasPrefix(key.Owner, owner) {
+			continue
+		}
+		d := s.Describe()
+		st.Ready += d.ReadyTotal
+		st.Waiting += d.Waiting
+		st.InFlight += d.InFlight
+		st.Delayed += d.Delayed
+		st.Dead += d.Dead
+	}
+	out := make([]Stats, 0, len(byGroup))
+	for _, id := range slices.Sorted(maps.Keys(byGroup)) {
+		out = append(out, *byGroup[id])
+	}
+	return out
 }
