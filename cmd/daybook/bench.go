@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,13 +65,6 @@ func loadFlags(c *cobra.Command, l *bench.Load, records int64, linger time.Durat
 	}
 }
 
-func defaultMetrics() string {
-	if v := os.Getenv("DAYBOOK_METRICS"); v != "" {
-		return v
-	}
-	return "http://127.0.0.1:8080/metrics"
-}
-
 func benchProduce(g *cli.Globals) *cobra.Command {
 	o := bench.ProduceOptions{}
 	c := &cobra.Command{
@@ -95,7 +87,7 @@ the size that the run showed (from the broker's metrics page).`,
 	f := c.Flags()
 	f.Float64Var(&o.Rate, "rate", 0, "records a second in all; 0 is as fast as it goes")
 	f.StringVar(&o.Disk, "with-disk", "", "measure the disk of this directory too, and print the ratio")
-	f.StringVar(&o.Metrics, "metrics", defaultMetrics(), "the broker's metrics page (env DAYBOOK_METRICS)")
+	f.StringVar(&o.Metrics, "metrics", cli.DefaultHTTP()+"/metrics", "the broker's metrics page (env DAYBOOK_HTTP_ADDR)")
 	f.DurationVar(&o.Settle, "settle", 0, "wait so long before reading the metrics again, for work behind the scenes")
 	group := sizeFlag(f, "group-bytes", 0, "bytes made durable at a time on the disk; 0 is what the run showed")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -17,6 +17,7 @@ var commands = []func(*cli.Globals) *cobra.Command{
 	newConsume,
 	newGroup,
 	newBench,
+	newDoctor,
 	newVersion,
 }
 

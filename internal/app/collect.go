@@ -18,6 +18,7 @@ import (
 func (b *Broker) collect(e expo.Emitter) {
 	e.Value("daybook_build_info", 1, b.o.Version, runtime.Version())
 	e.Value("daybook_uptime_seconds", time.Since(b.started).Seconds())
+	e.Value("daybook_sync_mode", 1, string(b.o.Config.Sync.Mode))
 	serving := b.serving.Load()
 	e.Value("daybook_serving", number(serving))
 	if !serving { // the parts are not all there

@@ -14,9 +14,9 @@ import (
 	"github.com/daybook-mq/daybook/internal/storage/vfs"
 )
 
-// formatVersion is the version of the data directory as a whole. A change that an
+// FormatVersion is the version of the data directory as a whole. A change that an
 // older Daybook would misread raises it.
-const formatVersion = 1
+const FormatVersion = 1
 
 const metaName = "meta.json"
 
@@ -38,10 +38,10 @@ func checkMeta(fs vfs.FS, dir string, nodeID int32) (m Meta, ok bool, err error)
 	switch {
 	case err != nil || !ok:
 		return m, ok, err
-	case m.Format > formatVersion:
-		return m, ok, fmt.Errorf("data directory %s has format %d; this Daybook reads format %d: start it with the newer version that wrote it, or name another directory with --data", dir, m.Format, formatVersion)
-	case m.Format < formatVersion:
-		return m, ok, fmt.Errorf("data directory %s has format %d, which this Daybook (format %d) does not read any more: start it with the older version that wrote it, or name another directory with --data", dir, m.Format, formatVersion)
+	case m.Format > FormatVersion:
+		return m, ok, fmt.Errorf("data directory %s has format %d; this Daybook reads format %d: start it with the newer version that wrote it, or name another directory with --data", dir, m.Format, FormatVersion)
+	case m.Format < FormatVersion:
+		return m, ok, fmt.Errorf("data directory %s has format %d, which this Daybook (format %d) does not read any more: start it with the older version that wrote it, or name another directory with --data", dir, m.Format, FormatVersion)
 	case m.NodeID != nodeID:
 		return m, ok, fmt.Errorf("data directory %s belongs to node %d, not to node %d: start with --node-id %d, or name another directory with --data", dir, m.NodeID, nodeID, m.NodeID)
 	}
@@ -58,7 +58,7 @@ func ensureMeta(fs vfs.FS, dir string, nodeID int32, now time.Time) (Meta, error
 	var id [16]byte
 	rand.Read(id[:])
 	m = Meta{
-		Format: formatVersion, ClusterID: base64.RawURLEncoding.EncodeToString(id[:]),
+		Format: FormatVersion, ClusterID: base64.RawURLEncoding.EncodeToString(id[:]),
 		NodeID: nodeID, Created: now.UTC().Truncate(time.Second),
 	}
 	data, err := json.MarshalIndent(m, "", "  ")

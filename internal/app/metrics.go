@@ -7,6 +7,7 @@ import "github.com/daybook-mq/daybook/internal/obs/expo"
 var metrics = []expo.Desc{
 	{Name: "daybook_build_info", Kind: expo.Gauge, Labels: []string{"version", "go"}, Help: "1, with the version in a label."},
 	{Name: "daybook_uptime_seconds", Kind: expo.Gauge, Help: "Time since the start."},
+	{Name: "daybook_sync_mode", Kind: expo.Gauge, Labels: []string{"mode"}, Help: "1, with when writes count as durable in a label: always, interval or none."},
 	{Name: "daybook_serving", Kind: expo.Gauge, Help: "1 while all parts run; 0 during recovery and stop."},
 
 	{Name: "daybook_journal_frames_total", Kind: expo.Counter, Help: "Frames written to the journal."},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -181,14 +180,9 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-func TestParseMetrics(t *testing.T) {
-	page := "# HELP a x\n# TYPE a counter\na 3\nb{x=\"1\"} 2\nb{x=\"2 } 9\"} 40\nc NaN\nd 1 1700000000\nbad\n"
-	m, err := parseMetrics(strings.NewReader(page))
-	if err != nil || m["a"] != 3 || m["b"] != 42 {
-		t.Errorf("%v %v", m, err)
-	}
-	u := use(map[string]float64{metricData: 100}, map[string]float64{metricSyncs: 4, metricData: 500, metricWritten: 440, metricSegments: 60})
-	if fmt.Sprint(*u) != "{4 400 100 500 1.25}" {
+func TestBrokerUse(t *testing.T) {
+	u := use(cli.Metrics{metricData: 100}, cli.Metrics{metricSyncs: 4, metricData: 500, metricWritten: 440, metricSegments: 60})
+	if *u != (BrokerUse{Syncs: 4, DataBytes: 400, BytesPerSync: 100, WrittenBytes: 500, Amplification: 1.25}) {
 		t.Errorf("%+v", *u)
 	}
 }

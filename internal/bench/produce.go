@@ -90,16 +90,22 @@ func Produce(ctx context.Context, g *cli.Globals, o ProduceOptions) error {
 	return g.Print(r, r.write)
 }
 
+// The counters of a Daybook broker that tell how it used its disk.
+const (
+	metricSyncs    = "daybook_journal_sync_seconds_count"
+	metricData     = "daybook_journal_data_bytes_total"
+	metricWritten  = "daybook_journal_written_bytes_total"
+	metricSegments = "daybook_segment_written_bytes_total"
+)
+
 // metrics reads the broker's counters; nil when no page is named.
-func (o ProduceOptions) metrics(ctx context.Context) (map[string]float64, error) {
+func (o ProduceOptions) metrics(ctx context.Context) (cli.Metrics, error) {
 	if o.Metrics == "" {
 		return nil, nil
 	}
-	m, err := readMetrics(ctx, o.Metrics)
-	if err == nil && m[metricData] == 0 && m[metricSyncs] == 0 {
-		if _, ok := m[metricSyncs]; !ok {
-			err = fmt.Errorf("%s is not the page of a Daybook broker", o.Metrics)
-		}
+	m, _, err := cli.ReadMetrics(ctx, o.Metrics)
+	if err == nil && !m.Has(metricSyncs) {
+		err = fmt.Errorf("%s is not the page of a Daybook broker", o.Metrics)
 	}
 	return m, err
 }
@@ -114,7 +120,7 @@ func (s *sent) result(l Load, topic string) *ProduceResult {
 	}
 }
 
-func use(before, after map[string]float64) *BrokerUse {
+func use(before, after cli.Metrics) *BrokerUse {
 	delta := func(name string) int64 { return int64(after[name] - before[name]) }
 	u := &BrokerUse{Syncs: delta(metricSyncs), DataBytes: delta(metricData), WrittenBytes: delta(metricWritten) + delta(metricSegments)}
 	if u.Syncs > 0 {

@@ -24,7 +24,8 @@ func (s SpaceState) String() string {
 // of the disk but at most 4 GiB (soft), 2 % but at most 1 GiB (hard).
 type SpaceLimits struct{ Soft, Hard uint64 }
 
-func (l SpaceLimits) state(free, total uint64) SpaceState {
+// State judges the free bytes of a disk of total bytes.
+func (l SpaceLimits) State(free, total uint64) SpaceState {
 	if l.Soft == 0 {
 		l.Soft = min(total/20, 4<<30)
 	}
@@ -59,7 +60,7 @@ func (j *Journal) checkSpace() {
 		j.log.Warn("cannot tell the disk's free space", "dir", j.o.Dir, "error", err)
 		return
 	}
-	state := j.o.Limits.state(sp.Free, sp.Total)
+	state := j.o.Limits.State(sp.Free, sp.Total)
 	j.stats.space.free.Store(sp.Free)
 	before := SpaceState(j.stats.space.state.Swap(int32(state)))
 	j.mu.Lock()
