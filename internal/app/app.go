@@ -30,11 +30,15 @@ type Options struct {
 	Config  *config.Config
 	FS      vfs.FS           // nil: the operating system's
 	Now     func() time.Time // nil: the system's clock
+	Listen  ListenFunc       // nil: TCP
 	Log     *slog.Logger
 	Version string
 	// JournalFileSize is the size of one journal file in bytes; 0: the default.
 	JournalFileSize int64
 }
+
+// ListenFunc opens a listener on host:port.
+type ListenFunc func(ctx context.Context, addr string) (net.Listener, error)
 
 // Broker is a running broker.
 type Broker struct {
@@ -85,6 +89,9 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Listen == nil {
+		o.Listen = listenTCP
+	}
 	b := &Broker{o: o, log: o.Log, started: time.Now(), fatal: make(chan error, 1)}
 	if err := b.start(ctx); err != nil {
 		return nil, errors.Join(err, b.Stop(context.WithoutCancel(ctx)))
@@ -95,11 +102,11 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 func (b *Broker) start(ctx context.Context) error {
 	// Listeners first: a taken port is found before anything is opened, and a
 	// client that connects during recovery waits instead of failing.
-	kafkaListener, err := listen(ctx, "kafka", b.o.Config.KafkaAddr)
+	kafkaListener, err := b.listen(ctx, "kafka", b.o.Config.KafkaAddr)
 	if err != nil {
 		return err
 	}
-	httpListener, err := listen(ctx, "http", b.o.Config.HTTPAddr)
+	httpListener, err := b.listen(ctx, "http", b.o.Config.HTTPAddr)
 	if err != nil {
 		return errors.Join(err, closeListener(kafkaListener))
 	}

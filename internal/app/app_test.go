@@ -254,7 +254,7 @@ func TestAdvertisedAddress(t *testing.T) {
 	} {
 		o := options(vfs.NewMem(0))
 		o.Config.Advertise = advertise
-		l, err := listen(t.Context(), "kafka", o.Config.KafkaAddr)
+		l, err := listenTCP(t.Context(), o.Config.KafkaAddr)
 		if err != nil {
 			t.Fatal(err)
 		}

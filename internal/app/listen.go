@@ -13,12 +13,11 @@ import (
 )
 
 // listen opens the listener of one front; nil when it is off.
-func listen(ctx context.Context, option, addr string) (net.Listener, error) {
+func (b *Broker) listen(ctx context.Context, option, addr string) (net.Listener, error) {
 	if addr == config.Off {
 		return nil, nil
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", addr)
+	l, err := b.o.Listen(ctx, addr)
 	switch {
 	case err == nil:
 		return l, nil
@@ -31,6 +30,11 @@ func listen(ctx context.Context, option, addr string) (net.Listener, error) {
 	default:
 		return nil, fmt.Errorf("--%s: %w", option, err)
 	}
+}
+
+func listenTCP(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", addr)
 }
 
 func closeListener(l net.Listener) error {

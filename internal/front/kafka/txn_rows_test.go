@@ -211,9 +211,7 @@ func TestRow14EndAfterATimeout(t *testing.T) {
 		}
 		p.sent(11, "t", 0, p.batch(0, "x"))
 		b.ahead.Add(int64(61 * time.Second))
-		for describeTxn(p.c, "slow").State != "CompleteAbort" {
-			time.Sleep(time.Millisecond)
-		}
+		waitTxn(p.c, "slow", "CompleteAbort")
 		if code := p.end(version, true); code != codes.ProducerFenced {
 			t.Errorf("commit, version %d: error %d", version, code)
 		}
@@ -226,6 +224,17 @@ func TestRow14EndAfterATimeout(t *testing.T) {
 		if got := committedValues(p.c, "t", 0); got != nil {
 			t.Errorf("visible: %q", got)
 		}
+	}
+}
+
+// waitTxn waits until a transactional id is in a state.
+func waitTxn(c *rawConn, txid, state string) {
+	c.t.Helper()
+	for end := time.Now().Add(20 * time.Second); describeTxn(c, txid).State != state; {
+		if time.Now().After(end) {
+			c.t.Fatalf("%s does not get to %s", txid, state)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
