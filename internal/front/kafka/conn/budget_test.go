@@ -118,7 +118,7 @@ func TestPlainRequestsAreBounded(t *testing.T) {
 	for i := range req.Topics {
 		req.Topics[i].Topic = &empty
 	}
-	_, _ = c.Write(encode(req, 1))
+	_, _ = c.Write(encodeRequest(req, 1))
 	c.ended()
 }
 

@@ -24,8 +24,10 @@ type Conn struct {
 
 	replies replies // owns the write side
 
-	// Owned by the reading goroutine.
-	lenBuf    [4]byte
+	// Owned by the reading goroutine. ahead holds what was read beyond the
+	// length of a frame: most requests come whole with it, in one system call.
+	headBuf   [headSize]byte
+	ahead     []byte // a part of headBuf
 	software  software
 	principal string
 	onClose   map[any]func()

@@ -59,7 +59,7 @@ func TestPipelineIsBounded(t *testing.T) {
 		go func() {
 			for range 5 {
 				c.id++
-				_, _ = c.Write(encode(produceRequest(), c.id))
+				_, _ = c.Write(encodeRequest(produceRequest(), c.id))
 			}
 		}()
 		synctest.Wait()
@@ -105,11 +105,11 @@ func TestPipelinedErrorCloses(t *testing.T) {
 
 func TestWhatClosesAConnection(t *testing.T) {
 	unknown := []byte{0, 99, 0, 0, 0, 0, 0, 1, 0xff, 0xff}
-	tooNew := encode(metadataRequest(), 1)[4:]
+	tooNew := encodeRequest(metadataRequest(), 1)[4:]
 	binary.BigEndian.PutUint16(tooNew[2:], 14)
-	refused := encode(produceRequest(), 1)[4:]
+	refused := encodeRequest(produceRequest(), 1)[4:]
 	binary.BigEndian.PutUint16(refused[2:], 2)
-	body := encode(metadataRequest(), 1)[4:]
+	body := encodeRequest(metadataRequest(), 1)[4:]
 	body = body[:len(body)-3]
 	for _, tc := range []struct {
 		name  string
@@ -330,8 +330,8 @@ func TestTableRefusesMistakes(t *testing.T) {
 }
 
 func FuzzHeader(f *testing.F) {
-	f.Add(encode(metadataRequest(), 1)[4:], true)
-	f.Add(encode(produceRequest(), 1)[4:], true)
+	f.Add(encodeRequest(metadataRequest(), 1)[4:], true)
+	f.Add(encodeRequest(produceRequest(), 1)[4:], true)
 	f.Add([]byte{0, 3, 0, 1, 0, 0, 0, 1, 0, 1, 'c'}, false)
 	f.Fuzz(func(t *testing.T, frame []byte, flexible bool) {
 		h, rest, err := parseFixed(frame)

@@ -4,11 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 )
 
 const (
+	// headSize is what a connection keeps for reading ahead.
+	headSize = 256
 	// trustedFrame is how much of a promised length is allocated before a byte
 	// of it has arrived; such frames do not count against the budget.
 	trustedFrame = 4 << 10
@@ -95,26 +96,52 @@ func (c *Conn) admit(f *frame, api *API, version int16, body []byte) error {
 func (c *Conn) readFrame() (frame, error) {
 	o := &c.srv.opts
 	c.setReadDeadline(o.IdleTimeout)
-	if n, err := io.ReadFull(c.nc, c.lenBuf[:1]); n == 0 {
-		return frame{}, err
+	if len(c.ahead) == 0 {
+		n, err := c.nc.Read(c.headBuf[:])
+		if n == 0 {
+			return frame{}, err
+		}
+		c.ahead = c.headBuf[:n]
 	}
 	c.setReadDeadline(o.FrameTimeout)
-	if _, err := io.ReadFull(c.nc, c.lenBuf[1:]); err != nil {
+	var length [4]byte
+	if err := c.readFull(length[:]); err != nil {
 		return frame{}, &closeReason{"connection ended inside a request's length", err}
 	}
-	n := int64(int32(binary.BigEndian.Uint32(c.lenBuf[:])))
+	n := int64(int32(binary.BigEndian.Uint32(length[:])))
 	if n < headerMin || n > int64(o.MaxFrame) {
 		return frame{}, &closeReason{text: fmt.Sprintf(
 			"request says it has %d bytes; %d to %d are accepted (is this a Kafka client?)", n, headerMin, o.MaxFrame)}
 	}
 	if n <= trustedFrame {
 		buf := make([]byte, n)
-		if _, err := io.ReadFull(c.nc, buf); err != nil {
+		if err := c.readFull(buf); err != nil {
 			return frame{}, &closeReason{"connection ended inside a request", err}
 		}
 		return frame{data: buf}, nil
 	}
 	return c.readLarge(int(n))
+}
+
+// read takes what was read ahead, else it reads from the connection.
+func (c *Conn) read(p []byte) (int, error) {
+	if len(c.ahead) > 0 {
+		n := copy(p, c.ahead)
+		c.ahead = c.ahead[n:]
+		return n, nil
+	}
+	return c.nc.Read(p)
+}
+
+func (c *Conn) readFull(p []byte) error {
+	for len(p) > 0 {
+		n, err := c.read(p)
+		p = p[n:]
+		if err != nil && len(p) > 0 {
+			return err
+		}
+	}
+	return nil
 }
 
 // readLarge reads a frame of n bytes into a buffer that grows as bytes arrive.
@@ -123,7 +150,7 @@ func (c *Conn) readLarge(n int) (frame, error) {
 	buf := make([]byte, 0, trustedFrame)
 	for have := 0; ; {
 		for have < cap(buf) {
-			m, err := c.nc.Read(buf[have:cap(buf)])
+			m, err := c.read(buf[have:cap(buf)])
 			have += m
 			if err != nil && have < n {
 				cl.release()

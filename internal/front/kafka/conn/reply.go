@@ -44,6 +44,8 @@ type pending struct {
 	parked bool
 	ready  chan struct{}
 
+	abandoned bool // owned by the writing goroutine
+
 	// Set before ready is closed.
 	resp kmsg.Response
 	err  error
@@ -85,44 +87,82 @@ func (p *pending) done(resp kmsg.Response, err error) {
 	close(p.ready)
 }
 
-// run writes answers in order until the line is empty.
+// run writes answers in order until the line is empty. Those that are ready
+// together leave together.
 func (q *replies) run() {
+	var due []*pending
 	for {
 		q.mu.Lock()
+		for i := range due {
+			q.line[i] = nil
+		}
+		q.line = q.line[len(due):]
+		q.changed.Broadcast()
 		if len(q.line) == 0 {
-			q.writing = false
-			q.line = nil
-			q.changed.Broadcast()
+			q.writing, q.line = false, nil
 			q.mu.Unlock()
 			return
 		}
-		p, broken := q.line[0], q.err
+		due = append(due[:0], q.line...)
+		broken := q.err != nil
 		q.mu.Unlock()
 
-		err := errAbandoned
-		if q.await(p) {
-			err = p.err
-		}
-		switch {
-		case errors.Is(err, errAbandoned):
-		case err != nil:
-			err = requestError(p.r, err)
-			q.c.logEnd(err)
-		case broken == nil && p.resp != nil:
-			err = q.write(p.r, p.resp)
-		}
-		p.frame.release()
-
-		q.mu.Lock()
-		q.line[0] = nil
-		q.line = q.line[1:]
-		if err != nil && q.err == nil {
+		due = q.ready(due)
+		if err := q.deliver(due, broken); err != nil {
+			q.mu.Lock()
 			q.err = err
+			q.mu.Unlock()
 			q.c.cut() // the answers behind a missing one would be taken for it
 		}
-		q.changed.Broadcast()
-		q.mu.Unlock()
 	}
+}
+
+// ready waits for the first of line and gives it with those behind it that are
+// ready too.
+func (q *replies) ready(line []*pending) []*pending {
+	if !q.await(line[0]) {
+		line[0].abandoned = true
+		return line[:1]
+	}
+	for i, p := range line[1:] {
+		select {
+		case <-p.ready:
+		default:
+			return line[:i+1]
+		}
+	}
+	return line
+}
+
+// deliver sends the answers of due, up to the first that has an error.
+func (q *replies) deliver(due []*pending, broken bool) (err error) {
+	var pieces net.Buffers
+	for _, p := range due {
+		if err == nil && !broken {
+			pieces, err = p.appendTo(pieces)
+		}
+		p.frame.release()
+	}
+	if serr := q.c.send(pieces); err == nil {
+		err = serr
+	}
+	return err
+}
+
+// appendTo adds the answer's encoding to pieces.
+func (p *pending) appendTo(pieces net.Buffers) (net.Buffers, error) {
+	switch {
+	case p.abandoned:
+		return pieces, errAbandoned
+	case p.err != nil:
+		err := requestError(p.r, p.err)
+		p.c.logEnd(err)
+		return pieces, err
+	case p.resp == nil:
+		return pieces, nil
+	}
+	more, err := encode(p.r, p.resp)
+	return append(pieces, more...), err
 }
 
 var errAbandoned = errors.New("the connection ended before the answer was there")
@@ -169,6 +209,15 @@ func (q *replies) drain() {
 
 // write encodes and sends one answer.
 func (q *replies) write(r *Request, resp kmsg.Response) error {
+	pieces, err := encode(r, resp)
+	if err != nil {
+		return err
+	}
+	return q.c.send(pieces)
+}
+
+// encode gives an answer's frame.
+func encode(r *Request, resp kmsg.Response) (net.Buffers, error) {
 	resp.SetVersion(r.Version)
 	head := make([]byte, 4, 256)
 	head = appendResponseHeader(head, r.CorrelationID, resp)
@@ -183,12 +232,10 @@ func (q *replies) write(r *Request, resp kmsg.Response) error {
 		total += len(p)
 	}
 	if total > math.MaxInt32 {
-		return &closeReason{text: fmt.Sprintf("answer of %d bytes to key %d is too large for the protocol", total, r.Key)}
+		return nil, &closeReason{text: fmt.Sprintf("answer of %d bytes to key %d is too large for the protocol", total, r.Key)}
 	}
 	binary.BigEndian.PutUint32(pieces[0], uint32(total))
-	err := q.c.send(pieces)
-	q.c.srv.stats.answered(r, total)
-	return err
+	return pieces, nil
 }
 
 // send writes pieces; each part has a deadline of its own, so that a slow client
@@ -210,7 +257,13 @@ func (c *Conn) send(pieces net.Buffers) error {
 		if err := c.nc.SetWriteDeadline(time.Now().Add(c.srv.opts.WriteTimeout)); err != nil {
 			return err
 		}
-		if _, err := part.WriteTo(c.nc); err != nil {
+		var err error
+		if len(part) == 1 {
+			_, err = c.nc.Write(part[0])
+		} else {
+			_, err = part.WriteTo(c.nc)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -169,7 +169,7 @@ func (f *fixture) dial() *client {
 	return &client{t: f.t, Conn: c}
 }
 
-func encode(req kmsg.Request, id int32) []byte {
+func encodeRequest(req kmsg.Request, id int32) []byte {
 	return kmsg.NewRequestFormatter(kmsg.FormatterClientID("c")).AppendRequest(nil, req, id)
 }
 
@@ -177,7 +177,7 @@ func encode(req kmsg.Request, id int32) []byte {
 func (c *client) send(req kmsg.Request) int32 {
 	c.t.Helper()
 	c.id++
-	if _, err := c.Write(encode(req, c.id)); err != nil {
+	if _, err := c.Write(encodeRequest(req, c.id)); err != nil {
 		c.t.Fatalf("send: %v", err)
 	}
 	return c.id
