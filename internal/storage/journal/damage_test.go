@@ -110,6 +110,7 @@ func places(t *testing.T, mem *vfs.Mem) (all []place) {
 			for _, it := range frame.Items {
 				pl.parts = append(pl.parts, it.Part)
 			}
+			slices.SortFunc(pl.parts, model.PartitionID.Compare)
 			pl.parts = slices.Compact(pl.parts)
 			all = append(all, pl)
 		}
