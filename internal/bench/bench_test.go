@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/daybook-mq/daybook/daybooktest"
 	"github.com/daybook-mq/daybook/internal/cli"
 )
@@ -145,13 +147,26 @@ func TestStallCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer undo()
+	// The broker is away while the records 150 to 349 are due.
+	down, up := make(chan struct{}), make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
-		time.Sleep(300 * time.Millisecond) // the stall is what is measured
+		defer close(ended)
+		<-down
 		b.Kill()
-		time.Sleep(stall) // and how long it lasts
+		<-up
 		b.Restart()
 	}()
-	s, err := send(t.Context(), g, l, topic, nil)
+	n := 0
+	s, err := send(t.Context(), g, l, topic, func(*kgo.Record, time.Time) {
+		switch n++; n {
+		case 150:
+			close(down)
+		case 350:
+			close(up)
+		}
+	})
+	<-ended
 	if err != nil {
 		t.Fatal(err)
 	}

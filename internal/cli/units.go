@@ -35,7 +35,7 @@ func ParseBytes(s string) (int64, error) {
 	}
 	factor, known := factors[unit]
 	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || !known || n < 0 || n*factor > 1<<60 {
+	if err != nil || !known || !(n >= 0 && n*factor <= 1<<60) { // so that NaN is refused too
 		return 0, fmt.Errorf("%q is not a size; write it like 512, 64KiB or 1.5GB", s)
 	}
 	return int64(n * factor), nil
