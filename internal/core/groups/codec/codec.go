@@ -85,7 +85,7 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// Change is a decoded record: one of OffsetChange and GroupChange.
+// Change is a decoded record: an OffsetChange, a GroupChange or a ConsumerChange.
 type Change interface{ change() }
 
 // OffsetChange sets an offset, or deletes it when Offset is nil.
@@ -110,11 +110,13 @@ func Decode(r statelog.Record) (Change, error) {
 	if len(r.Key) < 2 {
 		return nil, corrupt("a key without a version", nil)
 	}
-	switch int16(binary.BigEndian.Uint16(r.Key)) {
+	switch version := int16(binary.BigEndian.Uint16(r.Key)); version {
 	case 0, offsetKeyVersion:
 		return decodeOffset(r)
 	case groupKeyVersion:
 		return decodeGroup(r)
+	case consumerGroupKey, consumerMemberKey, consumerTargetEpochKey, consumerTargetMemberKey, consumerCurrentKey:
+		return decodeConsumer(version, r)
 	default:
 		return nil, nil
 	}
