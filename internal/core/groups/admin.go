@@ -14,7 +14,10 @@ import (
 )
 
 // Type names of groups, as ListGroups has them (KIP-848).
-const TypeClassic = "classic"
+const (
+	TypeClassic  = "classic"
+	TypeConsumer = "consumer"
+)
 
 // Listed is one group of a list.
 type Listed struct {
@@ -26,10 +29,7 @@ func (c *Coordinator) List() []Listed {
 	var out []Listed
 	for _, g := range c.all() {
 		g.do(c.opts.Now(), func(g *group, _ time.Time) answers {
-			out = append(out, Listed{
-				ID: g.id, ProtocolType: g.classic.ProtocolType(),
-				State: g.classic.State().String(), Type: TypeClassic,
-			})
+			out = append(out, g.listedLocked())
 			return nil
 		})
 	}
@@ -41,18 +41,20 @@ func (c *Coordinator) Exists(id string) bool {
 	return c.with(id, false, func(*group, time.Time) answers { return nil })
 }
 
-// Describe shows one group, or says why not: GroupNotFound when there is none.
+// Describe shows one group of the classic protocol, or says why not: GroupNotFound
+// when there is none.
 func (c *Coordinator) Describe(id string) (d classic.Description, why refusal.Reason) {
 	if c.stopped.Load() {
 		return d, refusal.CoordinatorNotAvailable
 	}
-	if !c.with(id, false, func(g *group, _ time.Time) answers {
-		d = g.classic.Describe()
+	why = refusal.GroupNotFound
+	c.with(id, false, func(g *group, _ time.Time) answers {
+		if g.classic != nil {
+			d, why = g.classic.Describe(), refusal.None
+		}
 		return nil
-	}) {
-		return d, refusal.GroupNotFound
-	}
-	return d, refusal.None
+	})
+	return d, why
 }
 
 // Delete removes a group without members, with its offsets, and calls done when
@@ -63,7 +65,7 @@ func (c *Coordinator) Delete(id string, done func(refusal.Reason)) {
 		return
 	}
 	found := c.with(id, false, func(g *group, now time.Time) answers {
-		if g.classic.State() != classic.Empty {
+		if !g.emptyLocked() {
 			return answers{func() { done(refusal.NonEmptyGroup) }}
 		}
 		if err := g.deleteLocked(now, func(err error) { done(errReason(err)) }); err != nil {
@@ -79,11 +81,13 @@ func (c *Coordinator) Delete(id string, done func(refusal.Reason)) {
 // deleteLocked appends the tombstones of an empty group and forgets it: what comes
 // next for its id is a new group, whose records come after the tombstones.
 func (g *group) deleteLocked(now time.Time, done func(error)) error {
-	rs := append(g.tombstones(g.offsets.Keys("")), codec.NoGroup(g.id))
+	rs := append(g.tombstones(g.offsets.Keys("")), g.endLocked()...)
 	if err := g.shard.log.Append(rs, done); err != nil {
 		return err
 	}
-	g.classic.Kill(now, refusal.CoordinatorNotAvailable) // nobody waits in an empty group
+	if g.classic != nil {
+		g.classic.Kill(now, refusal.CoordinatorNotAvailable) // nobody waits in an empty group
+	}
 	g.forgetLocked()
 	return nil
 }
@@ -126,7 +130,7 @@ func (c *Coordinator) DeleteOffsets(id string, keys []offsets.Key, done func(Com
 		return
 	}
 	found := c.with(id, false, func(g *group, _ time.Time) answers {
-		if g.classic.State() != classic.Empty && g.classic.ProtocolType() != "consumer" {
+		if !g.emptyLocked() && g.listedLocked().ProtocolType != TypeConsumer {
 			return answers{func() { done(CommitResult{All: refusal.NonEmptyGroup}) }}
 		}
 		res := CommitResult{Each: make([]refusal.Reason, len(keys))}
@@ -135,7 +139,7 @@ func (c *Coordinator) DeleteOffsets(id string, keys []offsets.Key, done func(Com
 			_, exists := g.offsets.Get(k)
 			if _, why := c.topic(k.Topic, [16]byte{}, k.Partition); why != refusal.None && !exists {
 				res.Each[i] = why
-			} else if g.classic.SubscribedTo(k.Topic) {
+			} else if g.subscribedLocked(k.Topic) {
 				res.Each[i] = refusal.SubscribedToTopic
 			} else if exists {
 				drop = append(drop, k)

@@ -63,7 +63,7 @@ func (c *Coordinator) Commit(cm Commit, done func(CommitResult)) {
 		records[i] = codec.Offset(cm.Group, k)
 	}
 	found := c.with(cm.Group, cm.Generation < 0, func(g *group, now time.Time) answers {
-		if why := g.classic.CheckCommit(now, cm.MemberID, cm.InstanceID, cm.Generation, cm.Txn != nil); why != refusal.None {
+		if why := g.checkCommitLocked(now, &cm); why != refusal.None {
 			return answers{func() { done(CommitResult{All: why}) }}
 		}
 		if len(commits) == 0 {
@@ -238,7 +238,13 @@ func (c *Coordinator) Fetch(f Fetch) ([]Fetched, refusal.Reason) {
 		return nil, refusal.CoordinatorNotAvailable
 	}
 	var out []Fetched
+	why := refusal.None
 	found := c.with(f.Group, false, func(g *group, _ time.Time) answers {
+		if g.consumer != nil {
+			if why = g.consumer.CheckFetch(f.MemberID, f.MemberEpoch); why != refusal.None {
+				return nil
+			}
+		}
 		if f.All {
 			g.offsets.Each(func(cm offsets.Commit) {
 				if c.current(cm) {
@@ -269,7 +275,7 @@ func (c *Coordinator) Fetch(f Fetch) ([]Fetched, refusal.Reason) {
 			out = append(out, Fetched{Commit: offsets.Commit{Key: k, Offset: none}})
 		}
 	}
-	return out, refusal.None
+	return out, why
 }
 
 var none = offsets.Offset{Offset: -1, LeaderEpoch: -1, ExpireAt: -1}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/daybook-mq/daybook/internal/core/groups/classic"
+	"github.com/daybook-mq/daybook/internal/core/groups/consumer"
 	"github.com/daybook-mq/daybook/internal/core/partition"
 	"github.com/daybook-mq/daybook/internal/core/topics"
 )
@@ -61,6 +62,8 @@ type Coordinator struct {
 	shards []*shard
 	timers *timers
 	stats  stats
+
+	seen atomic.Pointer[consumer.Topics] // the topics as they were last looked at
 
 	stopped atomic.Bool
 	stop    context.CancelFunc

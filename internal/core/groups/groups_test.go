@@ -46,7 +46,11 @@ func TestGroupSurvivesRestart(t *testing.T) {
 	n.crash()
 	n.wantListed(map[string]string{"g": "Stable", "other": "Empty"})
 	after, _ := n.Debug("g")
-	before.Group.Since, after.Group.Since = time.Time{}, time.Time{}
+	for _, d := range []*Debug{&before, &after} {
+		g := d.Group.(classic.Description)
+		g.Since = time.Time{}
+		d.Group = g
+	}
 	if !reflect.DeepEqual(before, after) {
 		t.Errorf("before %+v\nafter  %+v", before, after)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/core/groups/classic"
+	"github.com/daybook-mq/daybook/internal/core/groups/consumer"
 	"github.com/daybook-mq/daybook/internal/core/groups/refusal"
 )
 
@@ -27,6 +28,9 @@ func (c *Coordinator) Join(id string, j classic.Join, reply func(classic.JoinRep
 		j.Ticket = g.ticketLocked()
 		if g.joins == nil {
 			g.joins = map[classic.Ticket]func(classic.JoinReply){}
+		}
+		if g.consumer != nil && !g.emptyToClassicLocked(now) {
+			return g.joinConsumerLocked(now, j, reply)
 		}
 		g.joins[j.Ticket] = reply
 		return g.effectsLocked(g.classic.Join(now, j))
@@ -51,6 +55,10 @@ func (c *Coordinator) Sync(id string, s classic.Sync, reply func(classic.SyncRep
 		return
 	}
 	found := c.with(id, false, func(g *group, now time.Time) answers {
+		if g.consumer != nil {
+			r := g.consumer.Sync(now, s, c.view())
+			return answers{func() { reply(r) }}
+		}
 		s.Ticket = g.ticketLocked()
 		if g.syncs == nil {
 			g.syncs = map[classic.Ticket]func(classic.SyncReply){}
@@ -70,6 +78,10 @@ func (c *Coordinator) Heartbeat(id, member, instance string, generation int32) r
 		return why
 	}
 	found := c.with(id, false, func(g *group, now time.Time) answers {
+		if g.consumer != nil {
+			why = g.consumer.ClassicHeartbeat(now, member, instance, generation)
+			return nil
+		}
 		why = g.classic.Heartbeat(now, member, instance, generation)
 		return nil
 	})
@@ -87,6 +99,12 @@ func (c *Coordinator) Leave(id string, leavers []classic.Leaver) ([]refusal.Reas
 	}
 	var each []refusal.Reason
 	found := c.with(id, false, func(g *group, now time.Time) answers {
+		if g.consumer != nil {
+			ts := c.view()
+			var fx consumer.Effects
+			each, fx = g.consumer.Leave(leavers, ts)
+			return g.changesLocked(now, fx, ts, func(err error) { c.noteUnstored(g.id, err) })
+		}
 		var fx classic.Effects
 		each, fx = g.classic.Leave(now, leavers)
 		return g.effectsLocked(fx)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/daybook-mq/daybook/internal/core/groups/classic"
 	"github.com/daybook-mq/daybook/internal/core/groups/codec"
+	"github.com/daybook-mq/daybook/internal/core/groups/consumer"
 	"github.com/daybook-mq/daybook/internal/core/groups/offsets"
 	"github.com/daybook-mq/daybook/internal/core/statelog"
 )
@@ -33,8 +34,9 @@ func (c *Coordinator) replay(ctx context.Context) error {
 
 // replayed is a group in the making.
 type replayed struct {
-	g     *group
-	saved *classic.Saved
+	g        *group
+	saved    *classic.Saved
+	consumer *consumer.Group
 }
 
 func (s *shard) replay(ctx context.Context, now time.Time) error {
@@ -60,6 +62,12 @@ func (s *shard) replay(ctx context.Context, now time.Time) error {
 		switch ch := ch.(type) {
 		case codec.GroupChange:
 			get(ch.Group).saved = ch.Saved
+		case codec.ConsumerChange:
+			r := get(ch.Group)
+			if r.consumer == nil {
+				r.consumer = consumer.New(ch.Group)
+			}
+			r.consumer.Replay(ch.Change)
 		case codec.OffsetChange:
 			r := get(ch.Group)
 			if ch.Offset == nil {
@@ -81,6 +89,9 @@ func (s *shard) replay(ctx context.Context, now time.Time) error {
 	}
 	for id, r := range found {
 		switch {
+		case r.consumer != nil && !r.consumer.Idle():
+			r.g.consumer = r.consumer
+			r.consumer.Resume(now, s.c.consumerLimits(id).Session)
 		case r.saved != nil:
 			r.g.classic = classic.Restore(id, *r.saved, now)
 		case r.g.offsets.Empty():
@@ -89,7 +100,7 @@ func (s *shard) replay(ctx context.Context, now time.Time) error {
 			r.g.classic = classic.New(id, now)
 		}
 		s.groups[id] = r.g
-		s.c.timers.set(r.g, r.g.classic.Wake())
+		s.c.timers.set(r.g, r.g.wakeLocked())
 	}
 	return nil
 }

@@ -24,6 +24,8 @@ func (c *Coordinator) expireLocked(g *group, now time.Time) {
 	keep := func(string) bool { return false }
 	var base int64
 	switch {
+	case g.consumer != nil:
+		keep = g.subscribedLocked
 	case g.classic.State() == classic.Empty:
 		if g.classic.ProtocolType() != "" {
 			base = g.classic.Since().UnixMilli()
@@ -42,7 +44,7 @@ func (c *Coordinator) expireLocked(g *group, now time.Time) {
 	}
 	var err error
 	switch {
-	case g.classic.Deletable() && len(over) == len(g.offsets.Keys("")):
+	case g.deletableLocked() && len(over) == len(g.offsets.Keys("")):
 		c.opts.Log.Info("group expired", slog.String("group", g.id), slog.Int("offsets", len(over)))
 		err = g.deleteLocked(now, note)
 	case len(over) > 0:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/daybook-mq/daybook/internal/core/groups/classic"
 	"github.com/daybook-mq/daybook/internal/core/groups/codec"
+	"github.com/daybook-mq/daybook/internal/core/groups/consumer"
 	"github.com/daybook-mq/daybook/internal/core/groups/offsets"
 	"github.com/daybook-mq/daybook/internal/core/groups/refusal"
 	"github.com/daybook-mq/daybook/internal/core/partition"
@@ -69,13 +70,14 @@ type group struct {
 	due   time.Time // under timers.mu
 	index int       // under timers.mu: place in the heap, from 1
 
-	mu      sync.Mutex
-	classic *classic.Group
-	offsets offsets.Store
-	tickets classic.Ticket
-	joins   map[classic.Ticket]func(classic.JoinReply)
-	syncs   map[classic.Ticket]func(classic.SyncReply)
-	gone    bool
+	mu       sync.Mutex
+	classic  *classic.Group  // one of the two is set
+	consumer *consumer.Group // nil: a group of the classic protocol
+	offsets  offsets.Store
+	tickets  classic.Ticket
+	joins    map[classic.Ticket]func(classic.JoinReply)
+	syncs    map[classic.Ticket]func(classic.SyncReply)
+	gone     bool
 }
 
 // answers are calls to make once the lock is released.
@@ -126,11 +128,11 @@ func (g *group) settleLocked() {
 	if g.gone {
 		return
 	}
-	if g.classic.Idle() && g.offsets.Empty() {
+	if g.idleLocked() && g.offsets.Empty() {
 		g.forgetLocked()
 		return
 	}
-	g.shard.c.timers.set(g, g.classic.Wake())
+	g.shard.c.timers.set(g, g.wakeLocked())
 }
 
 // forgetLocked takes the group out of its shard.
@@ -168,26 +170,32 @@ func (g *group) effectsLocked(fx classic.Effects) answers {
 
 // storeLocked appends the group's image and tells the machine when it is durable.
 func (g *group) storeLocked(s classic.Saved) answers {
-	c := g.shard.c
+	c, m := g.shard.c, g.classic
 	err := g.shard.log.Append([]statelog.Record{codec.Group(g.id, s)}, func(err error) {
 		if err != nil {
 			c.opts.Log.Error("group state not stored", slog.String("group", g.id), slog.Any("err", err))
 		}
 		g.do(c.opts.Now(), func(g *group, now time.Time) answers {
-			return g.effectsLocked(g.classic.Stored(now, s.Number, err == nil))
+			if g.classic != m {
+				return nil // it has migrated to another protocol
+			}
+			return g.effectsLocked(m.Stored(now, s.Number, err == nil))
 		})
 	})
 	if err == nil {
 		return nil
 	}
 	c.opts.Log.Warn("group state refused", slog.String("group", g.id), slog.Any("err", err))
-	return g.effectsLocked(g.classic.Stored(c.opts.Now(), s.Number, false))
+	return g.effectsLocked(m.Stored(c.opts.Now(), s.Number, false))
 }
 
 // stop answers whoever waits in the group.
 func (g *group) stop(now time.Time) {
 	g.mu.Lock()
-	as := g.effectsLocked(g.classic.Kill(now, refusal.CoordinatorNotAvailable))
+	var as answers
+	if g.classic != nil {
+		as = g.effectsLocked(g.classic.Kill(now, refusal.CoordinatorNotAvailable))
+	}
 	g.gone = true
 	g.mu.Unlock()
 	as.give()

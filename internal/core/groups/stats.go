@@ -18,23 +18,28 @@ type stats struct {
 
 // report logs and counts what a machine has done.
 func (c *Coordinator) report(id string, fx classic.Effects) {
-	for _, r := range fx.Started {
+	c.reportEvents(id, fx.Started, fx.Gone)
+	if s := fx.Settled; s != nil {
+		c.opts.Log.Info("group stable",
+			slog.String("group", id), slog.Int("generation", int(s.Generation)), slog.Int("members", s.Members))
+	}
+}
+
+// reportEvents logs and counts rebalances and departures.
+func (c *Coordinator) reportEvents(id string, started []classic.Rebalance, gone []classic.Departure) {
+	for _, r := range started {
 		c.count(&c.stats.rebalances, r.Cause)
 		c.opts.Log.Info("group rebalance",
 			slog.String("group", id), slog.String("cause", string(r.Cause)), slog.Int("generation", int(r.Generation)),
 			slog.Int("members", r.Members), slog.String("member", r.MemberID), slog.String("instance", r.InstanceID),
 			slog.String("client", r.ClientID), slog.String("host", r.ClientHost), slog.String("why", r.Why))
 	}
-	for _, d := range fx.Gone {
+	for _, d := range gone {
 		c.count(&c.stats.departures, d.Cause)
 		c.opts.Log.Info("group member gone",
 			slog.String("group", id), slog.String("cause", string(d.Cause)), slog.String("member", d.MemberID),
 			slog.String("instance", d.InstanceID), slog.String("client", d.ClientID),
 			slog.String("host", d.ClientHost), slog.String("why", d.Why))
-	}
-	if s := fx.Settled; s != nil {
-		c.opts.Log.Info("group stable",
-			slog.String("group", id), slog.Int("generation", int(s.Generation)), slog.Int("members", s.Members))
 	}
 }
 
@@ -61,8 +66,8 @@ func (c *Coordinator) Stats() Stats {
 	s := Stats{GroupsByState: map[string]int{}, Rebalances: map[string]int64{}, Departures: map[string]int64{}}
 	for _, g := range c.all() {
 		g.do(c.opts.Now(), func(g *group, _ time.Time) answers {
-			s.GroupsByState[g.classic.State().String()]++
-			s.Members += g.classic.Size()
+			s.GroupsByState[g.listedLocked().State]++
+			s.Members += g.sizeLocked()
 			s.Offsets += g.offsets.Len()
 			return nil
 		})
@@ -82,7 +87,8 @@ func (c *Coordinator) Stats() Stats {
 type Debug struct {
 	ID        string
 	Partition int32 // of the internal topic
-	Group     classic.Description
+	Type      string
+	Group     any // a classic.Description or a consumer.Description
 	Offsets   []offsets.Commit
 	Unstable  []offsets.Key `json:",omitempty"`
 }
@@ -90,7 +96,7 @@ type Debug struct {
 // Debug shows one group; false when there is none.
 func (c *Coordinator) Debug(id string) (d Debug, ok bool) {
 	ok = c.with(id, false, func(g *group, _ time.Time) answers {
-		d = Debug{ID: id, Partition: c.PartitionFor(id), Group: g.classic.Describe()}
+		d = Debug{ID: id, Partition: c.PartitionFor(id), Type: g.listedLocked().Type, Group: g.describeLocked()}
 		g.offsets.Each(func(cm offsets.Commit) { d.Offsets = append(d.Offsets, cm) })
 		for _, k := range g.offsets.Keys("") {
 			if g.offsets.Unstable(k) {

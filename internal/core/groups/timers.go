@@ -67,7 +67,7 @@ func (c *Coordinator) run(ctx context.Context) {
 		due, next := c.timers.take(c.opts.Now())
 		for _, g := range due {
 			g.do(c.opts.Now(), func(g *group, now time.Time) answers {
-				return g.effectsLocked(g.classic.Tick(now))
+				return g.tickLocked(now)
 			})
 		}
 		if len(due) > 0 {

@@ -54,6 +54,7 @@ type Catalogue struct {
 	groups     map[string]map[string]string
 	settings   settings
 	partitions int
+	version    uint64
 	pending    map[string]int32 // name → partitions
 	replaying  bool
 	watchers   []func(Change)

@@ -87,6 +87,7 @@ func (c *Catalogue) applyTopicLocked(id model.TopicID, value []byte) error {
 		delete(c.byName, old.Name)
 	}
 	if value == nil {
+		c.version++
 		return nil
 	}
 	var rec topicRecord
@@ -106,6 +107,9 @@ func (c *Catalogue) applyTopicLocked(id model.TopicID, value []byte) error {
 		t.Partitions = make([]*partition.Partition, rec.Partitions) // opened when the replay is over
 	}
 	c.partitions += len(t.Partitions)
+	if old == nil || len(old.Partitions) != len(t.Partitions) {
+		c.version++
+	}
 	c.byID[id], c.byName[t.Name] = t, t
 	return nil
 }

@@ -79,6 +79,13 @@ func (c *Catalogue) ByID(id model.TopicID) (*Topic, bool) {
 	return t, ok
 }
 
+// Version changes whenever a topic comes, goes or grows.
+func (c *Catalogue) Version() uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.version
+}
+
 // All gives every topic, by name.
 func (c *Catalogue) All() []*Topic {
 	c.mu.RLock()

@@ -25,11 +25,18 @@ func (s *Server) groupAPIs() []conn.API {
 		conn.Handle(0, 5, s.listGroups),
 		conn.Handle(0, 3, s.deleteGroups),
 		conn.Start(0, 0, s.offsetDelete),
+		conn.Start(0, 1, s.consumerGroupHeartbeat),
+		conn.Handle(0, 1, s.consumerGroupDescribe),
 	}
 }
 
 // groupFeatures are the feature levels that groups earn.
-func (s *Server) groupFeatures() []feature { return nil }
+func (s *Server) groupFeatures() []feature {
+	if s.opts.Groups == nil {
+		return nil
+	}
+	return []feature{{"group.version", 0, 1, 1}} // 1: the consumer protocol (KIP-848)
+}
 
 // orEmpty reads a nullable string; core says "" for none.
 func orEmpty(p *string) string {

@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"time"
 
@@ -176,7 +177,7 @@ func decodeGroup(r statelog.Record) (Change, error) {
 			ID: m.MemberID, Instance: orEmpty(m.InstanceID), ClientID: m.ClientID, ClientHost: m.ClientHost,
 			Rebalance:    time.Duration(rebalance) * time.Millisecond,
 			Session:      time.Duration(m.SessionTimeoutMillis) * time.Millisecond,
-			Subscription: m.Subscription, Assignment: m.Assignment,
+			Subscription: bytes.Clone(m.Subscription), Assignment: bytes.Clone(m.Assignment),
 		})
 	}
 	c.Saved = &s

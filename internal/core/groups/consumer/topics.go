@@ -16,7 +16,6 @@ type Topic struct {
 	Name       string
 	ID         model.TopicID
 	Partitions int32
-	Internal   bool // not matched by patterns
 }
 
 // Topics is what topics there are: an immutable snapshot. Version tells snapshots
@@ -25,7 +24,7 @@ type Topics struct {
 	Version uint64
 	byName  map[string]Topic
 	byID    map[model.TopicID]string
-	names   []string // of those that patterns may match, in order
+	names   []string // in order
 }
 
 // NewTopics makes a snapshot.
@@ -33,9 +32,7 @@ func NewTopics(version uint64, topics []Topic) *Topics {
 	ts := &Topics{Version: version, byName: map[string]Topic{}, byID: map[model.TopicID]string{}}
 	for _, t := range topics {
 		ts.byName[t.Name], ts.byID[t.ID] = t, t.Name
-		if !t.Internal {
-			ts.names = append(ts.names, t.Name)
-		}
+		ts.names = append(ts.names, t.Name)
 	}
 	slices.Sort(ts.names)
 	return ts
@@ -44,7 +41,8 @@ func NewTopics(version uint64, topics []Topic) *Topics {
 // Name gives the name of a topic, "" when it is gone.
 func (ts *Topics) Name(id model.TopicID) string { return ts.byID[id] }
 
-// pattern compiles a subscription pattern; it has to match the whole name.
+// pattern compiles a subscription pattern; it has to match the whole name. Internal
+// topics are matched too, as Kafka's brokers do.
 func pattern(expr string) (*regexp.Regexp, error) { return regexp.Compile(`^(?:` + expr + `)$`) }
 
 // matches caches what patterns match in one version of the topics.
