@@ -14,8 +14,8 @@ import (
 // consumerLimits are the settings of a group of the consumer protocol, as they are now.
 func (c *Coordinator) consumerLimits(group string) consumer.Limits {
 	return consumer.Limits{
-		Session:  time.Duration(c.topics.GroupSetting(group, "consumer.session.timeout.ms")) * time.Millisecond,
-		Interval: time.Duration(c.topics.GroupSetting(group, "consumer.heartbeat.interval.ms")) * time.Millisecond,
+		Session:  time.Duration(c.topics.GroupSettingInt(group, "consumer.session.timeout.ms")) * time.Millisecond,
+		Interval: time.Duration(c.topics.GroupSettingInt(group, "consumer.heartbeat.interval.ms")) * time.Millisecond,
 		MaxSize:  int(c.topics.SettingInt("group.consumer.max.size")),
 	}
 }

@@ -17,6 +17,13 @@ import (
 // ConsumerGroupHeartbeat, 0-1 (KIP-848). In v1 members bring their own ids, and
 // may subscribe by a pattern.
 func (s *Server) consumerGroupHeartbeat(_ context.Context, r *conn.Request, in *kmsg.ConsumerGroupHeartbeatRequest, done func(kmsg.Response, error)) {
+	if s.opts.Shares != nil && s.opts.Shares.Exists(in.Group) {
+		resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+		text := "the group is a share group; use another group id"
+		resp.ErrorCode, resp.ErrorMessage = codes.GroupIDNotFound, &text
+		done(resp, nil)
+		return
+	}
 	h := consumer.Heartbeat{
 		MemberID: in.MemberID, Epoch: in.MemberEpoch, Instance: orEmpty(in.InstanceID), Rack: orEmpty(in.RackID),
 		ClientID: r.ClientID, ClientHost: clientHost(r.Conn),
