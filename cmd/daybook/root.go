@@ -16,6 +16,7 @@ var commands = []func(*cli.Globals) *cobra.Command{
 	newProduce,
 	newConsume,
 	newGroup,
+	newTxn,
 	newBench,
 	newDoctor,
 	newVersion,

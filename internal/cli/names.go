@@ -44,3 +44,11 @@ func (g *Globals) names(ctx context.Context, list func(context.Context, *Conn) (
 	}
 	return names
 }
+
+// TransactionalIDs are those for shell completion; none when no broker answers.
+func (g *Globals) TransactionalIDs(ctx context.Context) []string {
+	return g.names(ctx, func(ctx context.Context, conn *Conn) ([]string, error) {
+		listed, err := conn.Admin.ListTransactions(ctx, nil, nil)
+		return listed.TransactionalIDs(), err
+	})
+}
