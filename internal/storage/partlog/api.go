@@ -65,6 +65,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// soloBytes is the share of a flush or merge from which on a log has a file of
+// its own, and what makes merging worth a round: 4 MiB for journal files of 64.
+func (o *Options) soloBytes() int64 { return o.JournalFileSize / 16 }
+
+// mixedBytes ends a file that small logs share, and bounds the input of a merge.
+func (o *Options) mixedBytes() int64 { return 4 * o.JournalFileSize }
+
 // Policy is what a topic's configuration asks of a log. Zero means unlimited
 // for sizes and times.
 type Policy struct {

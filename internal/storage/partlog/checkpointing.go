@@ -20,7 +20,8 @@ const (
 func (s *Store) checkpointDue() bool {
 	k := &s.keeper
 	age := s.o.Clock().Sub(k.checkpoint)
-	return k.dirty && (age >= checkpointAge || len(k.settled) > 0 && age >= checkpointPause)
+	return k.dirty && age >= checkpointAge ||
+		(len(k.settled) > 0 || k.garbage.Load()) && age >= checkpointPause
 }
 
 // checkpointRound writes a checkpoint and gives up the files that it does not
@@ -32,6 +33,7 @@ func (s *Store) checkpointDue() bool {
 //   - files go only when both copies are on disk.
 func (s *Store) checkpointRound(ctx context.Context) error {
 	k := &s.keeper
+	k.garbage.Store(false)
 	st := checkpoint.State{Seq: k.seq + 1, Incarnation: s.incarnation, From: k.from}
 	live, dead := s.splitSegments()
 	st.Segments = live

@@ -30,6 +30,7 @@ type history struct {
 	acked     int          // batches
 	trimAsked model.Offset // largest start that was asked for
 	trimAcked model.Offset
+	retained  bool // retention trims it as well
 	dropAsked bool
 	dropAcked bool
 }
@@ -58,6 +59,7 @@ type crashWorld struct {
 	clock *fakeClock
 	size  loadSize
 
+	starts func(model.PartitionID) model.Offset
 	mu   sync.Mutex
 	logs map[model.PartitionID]*history
 }
@@ -70,6 +72,7 @@ func (w *crashWorld) promises() map[model.PartitionID]*history {
 	out := make(map[model.PartitionID]*history, len(w.logs))
 	for id, h := range w.logs {
 		c := *h
+		c.trimAcked = max(c.trimAcked, w.starts(id)) // what a reader could see
 		out[id] = &c
 	}
 	return out
@@ -83,7 +86,7 @@ func (w *crashWorld) asked(promised map[model.PartitionID]*history) {
 		if p := promised[id]; p != nil {
 			p.submitted, p.trimAsked, p.dropAsked = h.submitted, h.trimAsked, h.dropAsked
 		} else {
-			promised[id] = &history{submitted: h.submitted, trimAsked: h.trimAsked, dropAsked: h.dropAsked}
+			promised[id] = &history{submitted: h.submitted, trimAsked: h.trimAsked, retained: h.retained, dropAsked: h.dropAsked}
 		}
 	}
 }
@@ -97,8 +100,11 @@ func (w *crashWorld) step(s *Store) {
 	switch n := w.rng.IntN(100); {
 	case len(live) == 0 || n < 2:
 		id := part(byte(len(w.logs)+1), int32(len(w.logs)))
-		h := &history{}
+		h := &history{retained: w.rng.IntN(3) == 0}
 		w.logs[id] = h
+		if h.retained {
+			s.Log(id).SetPolicy(Policy{Delete: true, RetentionBytes: int64(4 * w.size.least)})
+		}
 		// As a partition does it: what is in line counts, durable or not.
 		s.Log(id).SetSnapshotter(func() ([]byte, model.Offset) {
 			w.mu.Lock()
@@ -144,10 +150,11 @@ func (w *crashWorld) append(s *Store, live []model.PartitionID) {
 
 func (w *crashWorld) trim(s *Store, id model.PartitionID) {
 	h, end := w.logs[id], s.Log(id).End()
-	if end <= h.trimAsked {
+	from := max(h.trimAsked, s.Log(id).Start())
+	if end <= from {
 		return
 	}
-	o := h.trimAsked + 1 + model.Offset(w.rng.Int64N(int64(end-h.trimAsked)))
+	o := from + 1 + model.Offset(w.rng.Int64N(int64(end-from)))
 	h.trimAsked = o
 	err := s.Log(id).TrimTo(o, func(err error) {
 		w.mu.Lock()
@@ -197,7 +204,7 @@ func verifyLog(l *Log, h *history) error {
 	if h.dropAcked {
 		return fmt.Errorf("dropped, and there again with %d to %d", l.Start(), l.End())
 	}
-	if l.Start() < h.trimAcked || l.Start() > h.trimAsked {
+	if l.Start() < h.trimAcked || l.Start() > h.trimAsked && !h.retained {
 		return fmt.Errorf("start is %d, acknowledged %d, asked %d", l.Start(), h.trimAcked, h.trimAsked)
 	}
 	if l.End() < endOf(h.submitted[:h.acked]) {
@@ -288,6 +295,8 @@ func crashRound(t *testing.T, seed uint64) {
 	o.JournalCap = 1 << (16 + rng.IntN(4))
 	points := &crashPoints{w: w, fs: fs, rng: rand.New(rand.NewPCG(seed, 3))}
 	o.FS = hookFS{fs, points.maybe}
+	var s *Store
+	w.starts = func(id model.PartitionID) model.Offset { return s.Log(id).Start() }
 	s, err := Open(context.Background(), o)
 	if err != nil {
 		t.Error(err)
@@ -297,7 +306,7 @@ func crashRound(t *testing.T, seed uint64) {
 		w.step(s)
 		if rng.IntN(20) == 0 {
 			w.clock.advance(gatherAge)
-			s.keeper.signal()
+			s.Sweep()
 		}
 		if rng.IntN(30) == 0 {
 			if err := s.Barrier(context.Background()); err != nil {

@@ -20,6 +20,7 @@ const reasonMissing = "no file holds these offsets"
 // Damaged is the cause of an error of reading: the offsets that are lost, and
 // what to say of the place.
 type Damaged struct {
+	Log         model.PartitionID // where the reader knew it
 	First, Last model.Offset
 	Where       string
 	Cause       error
@@ -53,7 +54,7 @@ var errChecksum = model.Err(model.ClassCorrupt, "the bytes do not match their ch
 func damagedBlock(f *datafile.File, b index.Block, cause error) error {
 	return newDamaged(f.Path(), &Damaged{
 		First: b.Base, Last: b.Last, Cause: cause,
-		Where: fmt.Sprintf("file %016x, position %d, %d bytes", uint64(f.ID), b.Pos, b.Len),
+		Where: fmt.Sprintf("file %s, position %d, %d bytes", fileName(f.ID), b.Pos, b.Len),
 	})
 }
 

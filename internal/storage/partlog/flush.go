@@ -16,10 +16,6 @@ const (
 	// share, from which on a journal file is adopted as it is.
 	bulkEntry = 8 << 10
 	bulkShare = 32 << 10
-	// soloBytes is the share of a flush from which on a log has its own file.
-	soloBytes = 4 << 20
-	// mixedBytes ends a file that small logs share.
-	mixedBytes = 256 << 20
 	// gatherEntries and gatherAge bound the wait for more sealed files, beside
 	// a quarter of the journal cap.
 	gatherEntries = 512 << 10
@@ -199,18 +195,25 @@ func (s *Store) adopt(f *sealedFile) error {
 
 // swap puts the spans of new segments in the place of the extents in files.
 func (s *Store) swap(in map[*journalFile]bool, logs []*Log, done []made) {
+	spans := s.addSegments(done)
+	for _, l := range logs {
+		l.settle(in, spans[l.id])
+	}
+}
+
+// addSegments registers new segments and gives their spans by partition.
+func (s *Store) addSegments(done []made) map[model.PartitionID][]span {
 	spans := make(map[model.PartitionID][]span)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, m := range done {
 		s.segments[m.seg.id()] = m.seg
 		for _, r := range m.runs {
 			spans[r.Part] = append(spans[r.Part], spanOf(m.seg, r))
 		}
 	}
-	s.mu.Unlock()
-	for _, l := range logs {
-		l.settle(in, spans[l.id])
-	}
+	s.stats.spansChanged.Store(true)
+	return spans
 }
 
 // settle replaces the extents in files by spans that hold the same batches. What
@@ -246,8 +249,8 @@ type output struct {
 
 // begin makes w the segment for the next log, which brings bytes.
 func (o *output) begin(p model.PartitionID, bytes int64) error {
-	solo := bytes >= soloBytes
-	if o.w != nil && (solo || o.solo || o.w.size()+bytes > mixedBytes) {
+	solo := bytes >= o.s.o.soloBytes()
+	if o.w != nil && (solo || o.solo || o.w.size()+bytes > o.s.o.mixedBytes()) {
 		if err := o.end(); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/model"
@@ -31,6 +32,9 @@ type keeper struct {
 	sealed []*sealedFile // in LSN order
 	doomed []func() error
 
+	garbage atomic.Bool // a segment is referred to no more
+	sweep   atomic.Bool // retention is asked for
+
 	// round is held during one round of work; its fields are the round's.
 	round      sync.Mutex
 	from       model.LSN     // the journal is needed from here on
@@ -39,6 +43,10 @@ type keeper struct {
 	dirty      bool          // something has changed since the last checkpoint
 	checkpoint time.Time     // when it was
 	retention  time.Time     // when it was
+
+	lookForMerge bool
+	unmergeable  map[model.PartitionID]bool // their batches are damaged
+	pacer        pacer
 }
 
 // sealed takes a file over from the journal. It runs on the committer's goroutine.
@@ -111,9 +119,17 @@ func (s *Store) work(ctx context.Context) error {
 	k := &s.keeper
 	k.round.Lock()
 	defer k.round.Unlock()
+	if s.retentionDue() {
+		if err := s.retain(ctx); err != nil {
+			return err
+		}
+	}
 	for more := true; more; {
 		var err error
-		if more, err = s.settleOldest(ctx); err != nil {
+		if more, err = s.settleOldest(ctx); err == nil && !more {
+			more, err = s.mergeRound(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		if s.checkpointDue() {
@@ -126,6 +142,15 @@ func (s *Store) work(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// lastRound leaves a checkpoint for the next start, which then knows where each
+// log ended.
+func (s *Store) lastRound() error {
+	k := &s.keeper
+	k.round.Lock()
+	defer k.round.Unlock()
+	return errors.Join(s.checkpointRound(context.Background()), s.removeDoomed())
 }
 
 // settleOldest flushes or adopts the oldest sealed files, if it is time to.

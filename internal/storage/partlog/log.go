@@ -145,7 +145,7 @@ func (l *Log) trim(o model.Offset) (notify func(model.Offset)) {
 func (l *Log) forgetBelowLocked(o model.Offset) {
 	n := 0
 	for n < len(l.spans) && l.spans[n].last < o {
-		unrefer(l.spans[n])
+		l.store.unrefer(l.spans[n])
 		l.size.Add(-l.spans[n].bytes)
 		n++
 	}

@@ -2,7 +2,46 @@ package partlog
 
 import (
 	"context"
+	"time"
 )
 
-// pace lets background work yield to the journal.
-func (s *Store) pace(ctx context.Context, bytes int) {}
+const (
+	// paceBytes is what background work may read or write per second while the
+	// journal is busy and is not held up by it.
+	paceBytes = 100 << 20
+	paceStep  = 1 << 20
+)
+
+// pacer is the budget of the background work. The keeper alone uses it.
+type pacer struct {
+	bytes  int
+	since  time.Time
+	frames uint64
+}
+
+// pace lets background work yield to the journal: it sleeps a little when both
+// are at work and the journal does not wait for room.
+func (s *Store) pace(ctx context.Context, bytes int) {
+	p := &s.keeper.pacer
+	if p.bytes += bytes; p.bytes < paceStep {
+		return
+	}
+	frames := s.journal.Stats().Frames
+	busy := frames != p.frames && !s.behind()
+	spent := time.Since(p.since)
+	if want := time.Duration(p.bytes) * time.Second / paceBytes; busy && spent < want {
+		select {
+		case <-time.After(want - spent):
+		case <-ctx.Done():
+		}
+	}
+	p.bytes, p.since, p.frames = 0, time.Now(), frames
+}
+
+// behind reports that more of the journal waits to be settled than should.
+func (s *Store) behind() bool {
+	k := &s.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return int64(len(k.sealed))*s.o.JournalFileSize > s.o.JournalCap/2
+}

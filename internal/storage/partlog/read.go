@@ -54,7 +54,7 @@ func (l *Log) readSome(c *cutter) error {
 	}
 	blocks, err := p.list(l.store.blocks)
 	if err != nil {
-		return l.damaged(newDamaged(p.seg.idx.Path(), &Damaged{p.base, p.last, "index", err}), c.chunk.Next)
+		return l.damaged(newDamaged(p.seg.idx.Path(), &Damaged{First: p.base, Last: p.last, Where: "index", Cause: err}), c.chunk.Next)
 	}
 	err = eachBlock(p.file, blocks, func() int { return c.budget - c.chunk.Bytes }, func(b index.Block, data []byte) (bool, error) {
 		if err := c.add(data, b.Base, b.Last); err != nil {

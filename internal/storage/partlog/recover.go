@@ -33,7 +33,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		files: datafile.NewSet(o.FS, o.OpenFiles), blocks: datafile.NewBlocks(blockListBudget),
 		logs: make(map[model.PartitionID]*Log), journalFiles: make(map[model.FileID]*journalFile),
 		segments: make(map[model.FileID]*segment),
-		keeper:   keeper{wake: make(chan struct{}, 1)},
+		keeper:   keeper{wake: make(chan struct{}, 1), unmergeable: make(map[model.PartitionID]bool)},
 	}
 	s.tail.budget = o.MemoryBudget
 	if err := s.recover(ctx); err != nil {
@@ -121,14 +121,19 @@ const noEpoch = -1
 // replay takes in an entry of the journal again.
 func (s *Store) replay(loc storage.Located) error {
 	e := &loc.Entry
-	l := s.Log(e.Part)
+	l := s.known(e.Part)
 	switch e.Kind {
 	case storage.EntryTrim:
-		l.trim(e.Base)
+		if l != nil { // retention may have crossed a drop
+			l.trim(e.Base)
+		}
 	case storage.EntryDrop:
-		l.drop()
-		s.forget(l)
+		if l != nil {
+			l.drop()
+			s.forget(l)
+		}
 	case storage.EntryBatches:
+		l = s.Log(e.Part)
 		if e.Last < l.End() {
 			return nil // a segment holds it already
 		}

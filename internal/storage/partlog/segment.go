@@ -28,6 +28,7 @@ const (
 type segment struct {
 	data, idx *datafile.File
 	size      int64 // bytes of the data file
+	bytes     int64 // of batches in it, as the index says
 	adopted   bool
 
 	live  atomic.Int64 // bytes of the spans that logs refer to
@@ -35,6 +36,14 @@ type segment struct {
 }
 
 func (s *segment) id() model.FileID { return s.data.ID }
+
+// count sums up what the index says.
+func (s *segment) count(runs []index.Run) {
+	s.bytes = 0
+	for _, r := range runs {
+		s.bytes += r.Bytes
+	}
+}
 
 // pin keeps both files; the index is retired after the data file.
 func (s *segment) pin() { s.data.Pin() }
@@ -47,9 +56,12 @@ func refer(sp span) {
 	sp.seg.spans.Add(1)
 }
 
-func unrefer(sp span) {
+func (s *Store) unrefer(sp span) {
 	sp.seg.live.Add(-sp.bytes)
-	sp.seg.spans.Add(-1)
+	if sp.seg.spans.Add(-1) == 0 {
+		s.keeper.garbage.Store(true)
+	}
+	s.stats.spansChanged.Store(true)
 }
 
 func spanOf(seg *segment, r index.Run) span {
@@ -183,6 +195,7 @@ func (s *Store) writeIndex(b *index.Builder, seg *segment) ([]index.Run, error) 
 		return nil, fmt.Errorf("write %s: %w", name, err)
 	}
 	s.stats.indexBytes.Add(int64(len(buf)))
+	seg.count(sum.Runs)
 	return sum.Runs, nil
 }
 

@@ -80,6 +80,7 @@ func (s *Store) loadIndex(seg *segment) (index.Summary, error) {
 	}
 	switch {
 	case err == nil && sum.File == seg.id():
+		seg.count(sum.Runs)
 		return sum, nil
 	case err == nil:
 		err = errors.New("the index is another file's")

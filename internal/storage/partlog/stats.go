@@ -1,45 +1,135 @@
 package partlog
 
 import (
+	"fmt"
 	"sync/atomic"
 
+	"github.com/daybook-mq/daybook/internal/model"
 	"github.com/daybook-mq/daybook/internal/storage/journal"
 )
 
 // counters are what the store counts as it works.
 type counters struct {
 	readErrors   atomic.Int64
-	segmentBytes atomic.Int64 // batches written to segments
+	segmentBytes atomic.Int64
 	indexBytes   atomic.Int64
-	flushed      atomic.Int64 // journal files
+	flushed      atomic.Int64
 	adopted      atomic.Int64
+	merged       atomic.Int64
 	checkpoints  atomic.Int64
+	expiredLogs  atomic.Int64
 	workErrors   atomic.Int64
+
+	spansChanged atomic.Bool // since the keeper last looked for merges
 }
 
-// Stats are counts since Open and sizes now, for metrics and the debug pages.
+// Stats are for metrics: what is there now, and counts since Open.
 type Stats struct {
-	Journal      journal.Stats
+	Journal journal.Stats
+
 	Partitions   int
-	TailBytes    int64 // batches held in memory
-	ReadErrors   int64
-	SegmentBytes int64 // batches written to segments
-	IndexBytes   int64
-	Flushed      int64 // journal files whose batches went to segments
-	Adopted      int64 // journal files that stay as segments
-	Checkpoints  int64
-	WorkErrors   int64 // of background work
+	Bytes        int64 // of batches in all logs
+	Segments     int
+	SegmentBytes int64 // length of the segments' data files
+	Spans        int   // runs of batches in segments; each costs some memory
+	Extents      int   // entries in journal files
+	TailBytes    int64 // of batches in memory
+	SealedFiles  int   // journal files that wait to be settled
+	SealedBytes  int64
+	OpenFiles    int // handles for reading
+
+	FlushedFiles, AdoptedFiles int64 // journal files
+	Merges, Checkpoints        int64
+	WrittenSegmentBytes        int64 // batches copied to segments by flush and merge
+	WrittenIndexBytes          int64
+	ExpiredLogs                int64 // starts that retention has moved
+	ReadErrors, WorkErrors     int64
 }
 
-// Stats gives the counts.
+// Stats looks at every log for a moment: call it every few seconds, not per request.
 func (s *Store) Stats() Stats {
 	c := &s.stats
-	s.mu.RLock()
-	partitions := len(s.logs)
-	s.mu.RUnlock()
-	return Stats{
-		Journal: s.journal.Stats(), Partitions: partitions, TailBytes: s.tail.bytes.Load(),
-		ReadErrors: c.readErrors.Load(), SegmentBytes: c.segmentBytes.Load(), IndexBytes: c.indexBytes.Load(),
-		Flushed: c.flushed.Load(), Adopted: c.adopted.Load(), Checkpoints: c.checkpoints.Load(), WorkErrors: c.workErrors.Load(),
+	st := Stats{
+		Journal: s.journal.Stats(), TailBytes: s.tail.bytes.Load(), OpenFiles: s.files.Open(),
+		FlushedFiles: c.flushed.Load(), AdoptedFiles: c.adopted.Load(), Merges: c.merged.Load(),
+		Checkpoints: c.checkpoints.Load(), WrittenSegmentBytes: c.segmentBytes.Load(),
+		WrittenIndexBytes: c.indexBytes.Load(), ExpiredLogs: c.expiredLogs.Load(),
+		ReadErrors: c.readErrors.Load(), WorkErrors: c.workErrors.Load(),
 	}
+	for _, l := range s.all() {
+		st.Partitions++
+		st.Bytes += l.Size()
+		l.mu.Lock()
+		st.Spans += len(l.spans)
+		st.Extents += len(l.extents)
+		l.mu.Unlock()
+	}
+	s.mu.RLock()
+	for _, seg := range s.segments {
+		st.Segments++
+		st.SegmentBytes += seg.size
+	}
+	s.mu.RUnlock()
+	k := &s.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, f := range k.sealed {
+		st.SealedFiles++
+		st.SealedBytes += f.Bytes
+	}
+	return st
 }
+
+// Description is a log's own state, for debugging.
+type Description struct {
+	ID         string
+	Start, End model.Offset
+	Size       int64
+	SnapshotTo model.Offset // of the snapshot found at start, if it is still held
+	Places     []Place
+	Damage     []string
+}
+
+// Place is a run of a log's batches in one file.
+type Place struct {
+	File       string
+	Kind       string // "journal", "adopted" or "segment"
+	Base, Last model.Offset
+	Bytes      int64
+	InMemory   int64 // bytes of it
+	MaxTime    int64 // milliseconds
+}
+
+// Describe tells where the log's batches are.
+func (l *Log) Describe() Description {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := Description{ID: l.id.String(), Start: l.Start(), End: l.End(), Size: l.Size(), SnapshotTo: l.recovered.UpTo}
+	for _, sp := range l.spans {
+		kind := "segment"
+		if sp.seg.adopted {
+			kind = "adopted"
+		}
+		d.Places = append(d.Places, Place{
+			File: fileName(sp.seg.id()), Kind: kind, Base: sp.base, Last: sp.last, Bytes: sp.bytes, MaxTime: sp.maxTs,
+		})
+	}
+	var in *journalFile
+	for _, e := range l.extents {
+		if e.in != in {
+			in = e.in
+			d.Places = append(d.Places, Place{File: fileName(in.file.ID), Kind: "journal", Base: e.base, MaxTime: -1})
+		}
+		p := &d.Places[len(d.Places)-1]
+		p.Last, p.Bytes, p.MaxTime = e.last, p.Bytes+int64(e.size), max(p.MaxTime, e.maxTs)
+		if e.slot != nil {
+			p.InMemory += int64(len(e.slot.data))
+		}
+	}
+	for _, x := range l.damage {
+		d.Damage = append(d.Damage, fmt.Sprintf("offsets %d to %d: %s", x.base, x.last, x.reason))
+	}
+	return d
+}
+
+func fileName(id model.FileID) string { return fmt.Sprintf("%016x", uint64(id)) }

@@ -54,19 +54,24 @@ const lockName = "LOCK"
 
 // Log gives the log of a partition, new and empty if there is none.
 func (s *Store) Log(id model.PartitionID) *Log {
-	s.mu.RLock()
-	l := s.logs[id]
-	s.mu.RUnlock()
-	if l != nil {
+	if l := s.known(id); l != nil {
 		return l
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l = s.logs[id]; l == nil {
+	l := s.logs[id]
+	if l == nil {
 		l = &Log{id: id, store: s, epoch: noEpoch}
 		s.logs[id] = l
 	}
 	return l
+}
+
+// known gives the log of a partition, nil if there is none.
+func (s *Store) known(id model.PartitionID) *Log {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.logs[id]
 }
 
 // all lists the logs.
@@ -227,9 +232,10 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.stopKeeper()
-	err := s.journal.Close()
+	err := s.lastRound()
+	err = errors.Join(err, s.journal.Close())
 	s.files.CloseIdle()
-	if err := errors.Join(err, s.lock.Close()); err != nil {
+	if err = errors.Join(err, s.lock.Close()); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil
