@@ -36,9 +36,9 @@ func (b *Broker) collect(e expo.Emitter) {
 func (b *Broker) collectStore(e expo.Emitter) {
 	s := b.store.Stats()
 	e.Value("daybook_tail_bytes", float64(s.TailBytes))
-	e.Value("daybook_segment_written_bytes_total", float64(s.SegmentBytes))
-	e.Value("daybook_journal_files_retired_total", float64(s.Flushed), "flushed")
-	e.Value("daybook_journal_files_retired_total", float64(s.Adopted), "adopted")
+	e.Value("daybook_segment_written_bytes_total", float64(s.WrittenSegmentBytes))
+	e.Value("daybook_journal_files_retired_total", float64(s.FlushedFiles), "flushed")
+	e.Value("daybook_journal_files_retired_total", float64(s.AdoptedFiles), "adopted")
 	e.Value("daybook_checkpoints_total", float64(s.Checkpoints))
 	e.Value("daybook_storage_errors_total", float64(s.ReadErrors), "read")
 	e.Value("daybook_storage_errors_total", float64(s.WorkErrors), "background")

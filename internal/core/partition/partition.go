@@ -86,6 +86,7 @@ func Open(store *partlog.Store, id model.PartitionID, s Settings, now func() tim
 	p.state.enterEpoch(p.epoch, p.next)
 	p.SetSettings(s)
 	p.log.SetSnapshotter(p.snapshot)
+	p.log.SetOnStart(p.startMoved)
 	return p, nil
 }
 
@@ -103,6 +104,15 @@ func (p *Partition) ID() model.PartitionID { return p.id }
 
 // LeaderEpoch is the epoch under which this process leads the partition.
 func (p *Partition) LeaderEpoch() int32 { return p.epoch }
+
+// startMoved is told by the log that records were deleted, by retention or by
+// DeleteRecords.
+func (p *Partition) startMoved(start model.Offset) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.txns.forget(start)
+	p.wakeLocked()
+}
 
 // snapshot is the log's Snapshotter; the store makes it durable only after all
 // that it covers is.
@@ -161,9 +171,6 @@ func (p *Partition) DeleteRecords(ctx context.Context, before model.Offset) (mod
 	if err := await(ctx, func(done func(error)) error { return p.log.TrimTo(before, done) }); err != nil {
 		return 0, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.wakeLocked()
 	return p.log.Start(), nil
 }
 

@@ -235,6 +235,9 @@ func (s *Store) noteSpans(ctx context.Context, l *Log) error {
 		}
 		from = c.Next
 	}
+	if len(later) > 0 && !later[0].IsControl() && later[0].ProducerID() == model.NoProducer && later[0].LeaderEpoch() == l.epoch {
+		later = later[1:] // it was kept for an epoch that is known now
+	}
 	l.recovered.Since = append(l.recovered.Since, later...)
 	return nil
 }
