@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/core/partition"
 	"github.com/daybook-mq/daybook/internal/core/statelog"
 	"github.com/daybook-mq/daybook/internal/model"
+	"github.com/daybook-mq/daybook/internal/quota"
 	"github.com/daybook-mq/daybook/internal/storage/partlog"
 )
 
@@ -45,6 +47,8 @@ type Catalogue struct {
 	// immutable
 	o   Options
 	log *statelog.Log
+
+	quotas atomic.Pointer[quota.Table]
 
 	changing sync.Mutex // one change of existing things at a time, over its whole way
 
@@ -82,6 +86,7 @@ func Open(ctx context.Context, o Options) (*Catalogue, error) {
 		o: o, log: statelog.New(own, o.Now), settings: settings{static: maps.Clone(o.Static)},
 		byName: map[string]*Topic{}, byID: map[model.TopicID]*Topic{}, groups: map[string]map[string]string{}, pending: map[string]int32{},
 	}
+	c.quotas.Store(quota.NewTable(nil))
 	if err := c.replay(ctx); err != nil {
 		return nil, fmt.Errorf("open catalogue: %w", err)
 	}

@@ -56,6 +56,8 @@ func (c *Catalogue) applyLocked(r statelog.Record) error {
 		return c.refreshLocked()
 	case strings.HasPrefix(key, groupKey):
 		return c.applyGroupLocked(key[len(groupKey):], r.Value)
+	case strings.HasPrefix(key, quotaKey):
+		return c.applyQuotaLocked(key[len(quotaKey):], r.Value)
 	case strings.HasPrefix(key, topicKey):
 		id, err := model.ParseTopicID(key[len(topicKey):])
 		if err != nil {

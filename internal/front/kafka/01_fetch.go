@@ -70,7 +70,7 @@ func (s *Server) fetch(ctx context.Context, r *conn.Request, in *kmsg.FetchReque
 		c.parts[i].want = p
 		c.resolve(&c.parts[i], r.Version)
 	}
-	c.wait(ctx)
+	r.Waited(c.wait(ctx))
 	return c.answer(), nil
 }
 
@@ -136,22 +136,18 @@ func (c *fetchCall) checkDivergence(fp *fetchPart) {
 }
 
 // wait reads until there is enough to answer, or the client's time is over
-// (KIP-74's long poll).
-func (c *fetchCall) wait(ctx context.Context) {
+// (KIP-74's long poll), and tells how long it waited.
+func (c *fetchCall) wait(ctx context.Context) (waited time.Duration) {
 	if c.read(ctx) || c.in.MaxWaitMillis <= 0 {
-		return
+		return 0
 	}
 	w := partition.NewWaiter()
 	for i := range c.parts {
 		c.parts[i].p.Watch(w)
+		defer c.parts[i].p.Unwatch(w)
 	}
-	defer func() {
-		for i := range c.parts {
-			if p := c.parts[i].p; p != nil {
-				p.Unwatch(w)
-			}
-		}
-	}()
+	start := time.Now()
+	defer func() { waited = time.Since(start) }()
 	deadline := time.NewTimer(time.Duration(c.in.MaxWaitMillis) * time.Millisecond)
 	defer deadline.Stop()
 	// What came between the first read and Watch would wake nobody.
@@ -160,11 +156,12 @@ func (c *fetchCall) wait(ctx context.Context) {
 		case <-w.C:
 		case <-deadline.C:
 			c.read(ctx)
-			return
+			return 0
 		case <-ctx.Done():
-			return
+			return 0
 		}
 	}
+	return 0
 }
 
 // read reads every partition once. It reports whether that is to be answered now.

@@ -44,7 +44,7 @@ func (s *Server) adminAPIs() []conn.API {
 	}
 	h := &admin.Handlers{
 		Topics: s.opts.Topics, NodeID: s.opts.Cluster.Self(), AssumeReplicas: s.opts.AssumeReplicas,
-		LogDir: s.opts.LogDir, Space: s.opts.Space, Advertised: s.advertised,
+		LogDir: s.opts.LogDir, Space: s.opts.Space, Advertised: s.advertised, Quotas: s.quotas,
 	}
 	for _, f := range s.feat {
 		h.Features = append(h.Features, admin.Feature{Name: f.name, Level: f.used})

@@ -18,6 +18,7 @@ import (
 	"github.com/daybook-mq/daybook/internal/core/txn"
 	"github.com/daybook-mq/daybook/internal/front/kafka/conn"
 	"github.com/daybook-mq/daybook/internal/front/kafka/session"
+	"github.com/daybook-mq/daybook/internal/quota"
 )
 
 // Options are what the front needs. Zero values mean the defaults.
@@ -47,6 +48,7 @@ type Server struct {
 	opts     Options
 	net      *conn.Server
 	sessions *session.Cache
+	quotas   *quota.Limiter
 	feat     []feature
 
 	advertiseHost string
@@ -78,12 +80,18 @@ func New(o Options) (*Server, error) {
 			return nil, fmt.Errorf("advertised address %q is not host:port", o.Advertise)
 		}
 	}
+	if o.Topics != nil {
+		s.quotas = quota.NewLimiter(o.Topics.Quotas, o.Now)
+	}
 	s.feat = s.features()
 	table, err := conn.NewTable(s.apis()...)
 	if err != nil {
 		return nil, err
 	}
 	s.sessions = session.NewCache(fetchSessionSlots, o.Now)
+	if o.Topics != nil {
+		o.Conn.Throttle = s.throttle
+	}
 	s.net = conn.NewServer(o.Conn, table)
 	return s, nil
 }

@@ -15,6 +15,7 @@ import (
 // CreateTopics, 2-7. v4 allows -1 for partitions and replication factor (the
 // broker's default), v5 gives the topic's settings back, v7 its id. Topics of one
 // request succeed and fail on their own; validate_only checks and creates nothing.
+// v6 knows that a quota can refuse (KIP-599).
 func (h *Handlers) createTopics(ctx context.Context, r *conn.Request, in *kmsg.CreateTopicsRequest) (kmsg.Response, error) {
 	resp := kmsg.NewPtrCreateTopicsResponse()
 	twice := repeated(in.Topics, func(t kmsg.CreateTopicsRequestTopic) string { return t.Topic })
@@ -28,7 +29,7 @@ func (h *Handlers) createTopics(ctx context.Context, r *conn.Request, in *kmsg.C
 		if twice[q.Topic] {
 			err = codes.Errorf(codes.InvalidRequest, "topic %q is named twice in the request", q.Topic)
 		} else {
-			err = h.createTopic(ctx, q, in.ValidateOnly, out)
+			err = h.createTopic(ctx, r, q, in.ValidateOnly, out)
 		}
 		out.ErrorCode, out.ErrorMessage = codes.For(r.Key, err), codes.Text(err)
 	})
@@ -47,22 +48,26 @@ func once[T any, K comparable](list []T, key func(T) K) []T {
 }
 
 // createTopic creates one topic and describes it in out.
-func (h *Handlers) createTopic(ctx context.Context, q *kmsg.CreateTopicsRequestTopic, validateOnly bool, out *kmsg.CreateTopicsResponseTopic) error {
+func (h *Handlers) createTopic(ctx context.Context, r *conn.Request, q *kmsg.CreateTopicsRequestTopic, validateOnly bool, out *kmsg.CreateTopicsResponseTopic) error {
 	spec, err := h.topicSpec(q)
 	if err != nil {
 		return err
+	}
+	planned := spec.Partitions
+	if planned < 0 {
+		planned = int32(h.Topics.SettingInt("num.partitions"))
+	}
+	if !validateOnly {
+		if err := h.mutate(r, int(planned), 6); err != nil {
+			return err
+		}
 	}
 	t, err := h.Topics.Create(ctx, spec, validateOnly)
 	if err != nil {
 		return err
 	}
 	out.TopicID = t.ID
-	out.NumPartitions = int32(len(t.Partitions))
-	if validateOnly {
-		if out.NumPartitions = spec.Partitions; spec.Partitions < 0 {
-			out.NumPartitions = int32(h.Topics.SettingInt("num.partitions"))
-		}
-	}
+	out.NumPartitions = planned
 	out.ReplicationFactor = 1
 	if h.AssumeReplicas && q.ReplicationFactor > 0 {
 		out.ReplicationFactor = q.ReplicationFactor

@@ -43,14 +43,14 @@ func (h *Handlers) deleteTopics(ctx context.Context, r *conn.Request, in *kmsg.D
 		if twice[ref(*q)] {
 			err = codes.Errorf(codes.InvalidRequest, "the topic is named twice in the request")
 		} else {
-			err = h.deleteTopic(ctx, q, out)
+			err = h.deleteTopic(ctx, r, q, out)
 		}
 		out.ErrorCode, out.ErrorMessage = codes.For(r.Key, err), codes.Text(err)
 	})
 	return resp, nil
 }
 
-func (h *Handlers) deleteTopic(ctx context.Context, q *kmsg.DeleteTopicsRequestTopic, out *kmsg.DeleteTopicsResponseTopic) error {
+func (h *Handlers) deleteTopic(ctx context.Context, r *conn.Request, q *kmsg.DeleteTopicsRequestTopic, out *kmsg.DeleteTopicsResponseTopic) error {
 	byID := q.TopicID != [16]byte{}
 	var t *topics.Topic
 	var err error
@@ -71,6 +71,9 @@ func (h *Handlers) deleteTopic(ctx context.Context, q *kmsg.DeleteTopicsRequestT
 	}
 	out.Topic, out.TopicID = &t.Name, t.ID
 	if err := notInternal(t, "deleted"); err != nil {
+		return err
+	}
+	if err := h.mutate(r, len(t.Partitions), 5); err != nil {
 		return err
 	}
 	return h.Topics.Delete(ctx, t.ID)

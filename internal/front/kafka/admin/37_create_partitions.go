@@ -22,7 +22,7 @@ func (h *Handlers) createPartitions(ctx context.Context, r *conn.Request, in *km
 		if twice[q.Topic] {
 			err = codes.Errorf(codes.InvalidRequest, "topic %q is named twice in the request", q.Topic)
 		} else {
-			err = h.growTopic(ctx, q, in.ValidateOnly)
+			err = h.growTopic(ctx, r, q, in.ValidateOnly)
 		}
 		out := kmsg.NewCreatePartitionsResponseTopic()
 		out.Topic, out.ErrorCode, out.ErrorMessage = q.Topic, codes.For(r.Key, err), codes.Text(err)
@@ -31,7 +31,7 @@ func (h *Handlers) createPartitions(ctx context.Context, r *conn.Request, in *km
 	return resp, nil
 }
 
-func (h *Handlers) growTopic(ctx context.Context, q *kmsg.CreatePartitionsRequestTopic, validateOnly bool) error {
+func (h *Handlers) growTopic(ctx context.Context, r *conn.Request, q *kmsg.CreatePartitionsRequestTopic, validateOnly bool) error {
 	t, err := h.topic(q.Topic)
 	if err != nil {
 		return err
@@ -39,7 +39,8 @@ func (h *Handlers) growTopic(ctx context.Context, q *kmsg.CreatePartitionsReques
 	if err := notInternal(t, "grown"); err != nil {
 		return err
 	}
-	if more := int(q.Count) - len(t.Partitions); q.Assignment != nil && more > 0 {
+	more := int(q.Count) - len(t.Partitions)
+	if q.Assignment != nil && more > 0 {
 		if len(q.Assignment) != more {
 			return codes.Errorf(codes.InvalidReplicaAssignment, "topic %q: %d partitions are added and %d are assigned", q.Topic, more, len(q.Assignment))
 		}
@@ -47,6 +48,11 @@ func (h *Handlers) growTopic(ctx context.Context, q *kmsg.CreatePartitionsReques
 			if err := h.checkReplicas(a.Replicas); err != nil {
 				return err
 			}
+		}
+	}
+	if more > 0 && !validateOnly {
+		if err := h.mutate(r, more, 3); err != nil {
+			return err
 		}
 	}
 	return h.Topics.AddPartitions(ctx, q.Topic, q.Count, validateOnly)

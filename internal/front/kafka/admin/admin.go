@@ -6,11 +6,13 @@ package admin
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/front/kafka/codes"
 	"github.com/daybook-mq/daybook/internal/front/kafka/conn"
 	"github.com/daybook-mq/daybook/internal/model"
+	"github.com/daybook-mq/daybook/internal/quota"
 )
 
 // Feature is one finalized feature and its level (KIP-584).
@@ -31,6 +33,8 @@ type Handlers struct {
 	Space  func() (total, usable int64)
 	// Features are what UpdateFeatures is compared with.
 	Features []Feature
+	// Quotas count the partitions that clients create and delete.
+	Quotas *quota.Limiter
 	// Advertised is the address that a client is told for this node.
 	Advertised func(*conn.Conn) (host string, port int32)
 }
@@ -50,6 +54,8 @@ func (h *Handlers) APIs() []conn.API {
 		conn.Handle(0, 1, h.incrementalAlterConfigs),
 		conn.Handle(0, 1, h.alterPartitionReassignments),
 		conn.Handle(0, 0, h.listPartitionReassignments),
+		conn.Handle(0, 1, h.describeClientQuotas),
+		conn.Handle(0, 1, h.alterClientQuotas),
 		conn.Handle(0, 2, h.describeQuorum),
 		conn.Handle(0, 2, h.updateFeatures),
 		conn.Handle(0, 0, h.getTelemetrySubscriptions),
@@ -144,4 +150,18 @@ func (h *Handlers) checkNode(name string) error {
 		return nil
 	}
 	return codes.Errorf(codes.InvalidRequest, "broker %q: node %d is the only one (an empty name means the default of all)", name, h.NodeID)
+}
+
+// mutate counts n partitions against the client's quota (KIP-599). A client that
+// owes already is refused where the request's version knows the error, and only
+// delayed afterwards where it does not.
+func (h *Handlers) mutate(r *conn.Request, n int, strictFrom int16) error {
+	if r.Version < strictFrom {
+		h.Quotas.Charge(quota.Mutation, r.User(), r.ClientID, float64(n))
+		return nil
+	}
+	if wait, ok := h.Quotas.Spend(quota.Mutation, r.User(), r.ClientID, float64(n)); !ok {
+		return codes.Errorf(codes.ThrottlingQuotaExceeded, "the quota %s is used up; try again in %v", quota.Mutation, wait.Round(time.Millisecond))
+	}
+	return nil
 }

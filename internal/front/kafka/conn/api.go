@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,10 +22,31 @@ type Request struct {
 	ClientID      string
 	Size          int // bytes of the frame
 	Received      time.Time
+
+	waited  time.Duration // of the handler, for others
+	started atomic.Int64  // nanoseconds that a pipelined handler took to start
+}
+
+// Waited tells that the handler has waited for d for something to happen, which
+// is no work for this client.
+func (r *Request) Waited(d time.Duration) { r.waited += d }
+
+// Busy is how long the broker has worked on the request.
+func (r *Request) Busy() time.Duration {
+	if d := r.started.Load(); d > 0 {
+		return time.Duration(d)
+	}
+	return time.Since(r.Received) - r.waited
 }
 
 // Principal is who asks, for authorisation and quotas.
 func (r *Request) Principal() string { return r.Conn.Principal() }
+
+// User is the principal's name without its type, as quotas name users.
+func (r *Request) User() string {
+	_, name, _ := strings.Cut(r.Principal(), ":")
+	return name
+}
 
 // Handler answers requests of one key, one at a time for each connection. A nil
 // response means that the client expects none. An error closes the connection;

@@ -120,6 +120,7 @@ func (c *Conn) dispatch(f frame) error {
 			return err
 		}
 		api.start(c.srv.ctx, r, in, p.done)
+		r.started.CompareAndSwap(0, int64(time.Since(r.Received)))
 		return nil
 	}
 	defer f.release()
@@ -131,10 +132,10 @@ func (c *Conn) dispatch(f frame) error {
 	if err != nil {
 		return requestError(r, err)
 	}
+	c.throttle(r, resp)
 	if resp == nil {
 		return nil
 	}
-	c.throttle(r, resp)
 	return c.replies.write(r, resp)
 }
 

@@ -81,9 +81,7 @@ func (q *replies) reserve(r *Request, api *API, f frame) (*pending, error) {
 // done gives the answer. A nil response sends none.
 func (p *pending) done(resp kmsg.Response, err error) {
 	p.resp, p.err = resp, err
-	if resp != nil {
-		p.c.throttle(p.r, resp)
-	}
+	p.c.throttle(p.r, resp)
 	close(p.ready)
 }
 

@@ -39,7 +39,8 @@ type Options struct {
 	// WriteTimeout is how long a client may take to read a part of an answer (30 s).
 	WriteTimeout time.Duration
 	// Throttle, if set, says how long the connection is to be muted after this
-	// answer (quotas); it is put into throttle_time_ms too.
+	// answer (quotas; the answer is nil where the client expects none); it is put
+	// into throttle_time_ms too. It must be short.
 	Throttle func(*Request, kmsg.Response) time.Duration
 	Log      *slog.Logger
 }
