@@ -90,7 +90,7 @@ func TestReadinessMetricsAndDebugPages(t *testing.T) {
 		want   []string
 	}{
 		{"/readyz", 200, []string{"ready"}},
-		{"/metrics", 200, []string{"daybook_serving 1", "daybook_journal_sync_seconds_count", `daybook_disk_state{state="ok"} 1`, "daybook_topics 4"}},
+		{"/metrics", 200, []string{"daybook_serving 1", "daybook_produced_records_total 1", "daybook_journal_sync_seconds_count", `daybook_disk_state{state="ok"} 1`, "daybook_topics 4"}},
 		{"/debug/partition/orders/0", 200, []string{`"HighWatermark": 1`}},
 		{"/debug/partition/orders/9", 404, []string{"orders"}},
 		{"/debug/partition/orders/x", 404, []string{"orders"}},

@@ -76,6 +76,10 @@ func (b *Broker) collectKafka(e expo.Emitter) {
 	e.Value("daybook_kafka_connections_total", float64(s.Refused.Load()), "refused")
 	e.Value("daybook_kafka_bytes_total", float64(s.BytesIn.Load()), "in")
 	e.Value("daybook_kafka_bytes_total", float64(s.BytesOut.Load()), "out")
+	t := b.kafka.Traffic()
+	e.Value("daybook_produced_records_total", float64(t.Produced.Load()))
+	e.Value("daybook_produced_bytes_total", float64(t.ProducedBytes.Load()))
+	e.Value("daybook_fetched_bytes_total", float64(t.FetchedBytes.Load()))
 	for _, key := range b.kafka.Keys() {
 		if h := s.Requests(key); h.Snapshot().Count > 0 {
 			e.Histogram("daybook_kafka_request_seconds", h, kmsg.NameForKey(key))

@@ -30,6 +30,9 @@ var metrics = []expo.Desc{
 	{Name: "daybook_kafka_connections", Kind: expo.Gauge, Help: "Open connections of Kafka clients."},
 	{Name: "daybook_kafka_connections_total", Kind: expo.Counter, Labels: []string{"outcome"}, Help: "Connections accepted, or refused at the limit."},
 	{Name: "daybook_kafka_bytes_total", Kind: expo.Counter, Labels: []string{"direction"}, Help: "Bytes of requests (in) and answers (out)."},
+	{Name: "daybook_produced_records_total", Kind: expo.Counter, Help: "Records of acknowledged batches."},
+	{Name: "daybook_produced_bytes_total", Kind: expo.Counter, Help: "Bytes of acknowledged batches, as they came."},
+	{Name: "daybook_fetched_bytes_total", Kind: expo.Counter, Help: "Bytes of batches in answers to fetches."},
 	{Name: "daybook_kafka_errors_total", Kind: expo.Counter, Labels: []string{"code"}, Help: "Errors answered, by Kafka's error code."},
 	{Name: "daybook_kafka_request_seconds", Kind: expo.Seconds, Labels: []string{"api"}, Help: "Time from a request's last byte to the end of its answer, by API; a fetch's long poll counts."},
 

@@ -94,11 +94,13 @@ func (c *produceCall) append(t *topics.Topic, recs []byte, out *kmsg.ProduceResp
 		return
 	}
 	c.left.Add(1)
+	records := batch.NumRecords()
 	item := partition.Append{To: p, Batch: batch, TxnV2: c.version >= 12 && batch.IsTransactional()}
 	err = c.submit(t, item, func(res []partition.Result, err error) {
 		if err != nil {
 			c.refuse(out, err)
 		} else {
+			c.s.traffic.produced(records, len(batch))
 			out.BaseOffset = int64(res[0].Base)
 			out.LogAppendTime = res[0].LogAppendTime
 			out.LogStartOffset = int64(res[0].LogStart)

@@ -203,6 +203,7 @@ func (c *fetchCall) answer() *fetchResponse {
 			HasRecords: fp.found.Bytes > 0, HasError: fp.err != nil, Diverging: fp.diverging != nil,
 		}) {
 			out.parts = append(out.parts, *fp)
+			c.s.traffic.FetchedBytes.Add(int64(fp.found.Bytes))
 		}
 	}
 	return out

@@ -50,6 +50,7 @@ type Server struct {
 	sessions *session.Cache
 	quotas   *quota.Limiter
 	feat     []feature
+	traffic  Traffic
 
 	advertiseHost string
 	advertisePort int32
@@ -102,12 +103,3 @@ func (s *Server) Serve(l net.Listener) error { return s.net.Serve(l) }
 // Close stops listening, lets requests that were begun end until ctx is done,
 // and returns when all goroutines have ended.
 func (s *Server) Close(ctx context.Context) error { return s.net.Close(ctx) }
-
-// Stats gives the counts of the connections and requests.
-func (s *Server) Stats() *conn.Stats { return s.net.Stats() }
-
-// Connections counts the open connections.
-func (s *Server) Connections() int { return s.net.Connections() }
-
-// Keys lists the API keys that are served.
-func (s *Server) Keys() []int16 { return s.net.Table().Keys() }
