@@ -17,7 +17,7 @@ func newGroup(g *cli.Globals) *cobra.Command {
 		Aliases: []string{"groups"},
 		Example: "  daybook group list\n  daybook group lag billing -w\n  daybook group reset billing --topic orders --by-duration 1h --execute",
 	},
-		groupList(g), groupDescribe(g), groupLag(g), groupReset(g), groupDelete(g), groupDeleteOffsets(g))
+		groupList(g), groupDescribe(g), groupLag(g), groupLedgers(g), groupReset(g), groupDelete(g), groupDeleteOffsets(g))
 }
 
 func groupList(g *cli.Globals) *cobra.Command {
@@ -36,6 +36,22 @@ func groupList(g *cli.Globals) *cobra.Command {
 	c.Flags().StringSliceVar(&states, "state", nil, "only these: stable, empty, dead, ...")
 	fixed(c, "type", "classic", "consumer", "share")
 	fixed(c, "state", "stable", "empty", "dead", "assigning", "reconciling", "preparingrebalance", "completingrebalance")
+	return c
+}
+
+func groupLedgers(g *cli.Globals) *cobra.Command {
+	var base string
+	c := &cobra.Command{
+		Use:               "ledgers GROUP",
+		Short:             "Show what a share group is owed: ready, in flight, delayed, dead, and why keys wait",
+		Example:           "  daybook group ledgers workers\n  daybook group ledgers workers --http http://127.0.0.1:8080 -o json",
+		Args:              takes("GROUP"),
+		ValidArgsFunction: completeGroups(g),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return group.Ledgers(cmd.Context(), g, base, args[0])
+		},
+	}
+	c.Flags().StringVar(&base, "http", cli.DefaultHTTP(), "the broker's HTTP address (env DAYBOOK_HTTP_ADDR)")
 	return c
 }
 
