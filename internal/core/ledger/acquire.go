@@ -31,7 +31,7 @@ func (l *Ledger) NextReady(from model.Offset) model.Offset {
 		return from
 	}
 	next := l.end
-	l.ready.Ascend(from, func(o model.Offset, _ struct{}) bool {
+	l.runs.ready.Ascend(from, func(o model.Offset, _ struct{}) bool {
 		next = o
 		return false
 	})
@@ -40,7 +40,7 @@ func (l *Ledger) NextReady(from model.Offset) model.Offset {
 
 // Room is how many more records may be acquired now.
 func (l *Ledger) Room() int {
-	if l.runs.Len() >= l.cfg.MaxTracked {
+	if l.runs.len() >= l.cfg.MaxTracked {
 		return 0
 	}
 	return max(0, l.cfg.MaxInFlight-int(l.inFlight))

@@ -29,9 +29,9 @@ func (a *alarms) Pop() any {
 // alarm sets an alarm. Alarms that no longer hold are dropped as they come up, or
 // all at once when they are the larger part.
 func (l *Ledger) alarm(at int64, o model.Offset) {
-	if len(l.alarms) > 2*l.runs.Len()+1024 {
+	if len(l.alarms) > 2*l.runs.len()+1024 {
 		l.alarms = l.alarms[:0]
-		l.runs.Scan(func(first model.Offset, r run) bool {
+		l.runs.scan(func(first model.Offset, r run) bool {
 			if r.state == Acquired || r.state == Delayed {
 				l.alarms = append(l.alarms, alarm{r.until, first})
 			}

@@ -156,7 +156,7 @@ func (l *Ledger) NeedKeys() []Span {
 	if !l.cfg.KeyOrder || l.cfg.DelayLetsPass {
 		return nil
 	}
-	l.runs.Scan(func(first model.Offset, r run) bool {
+	l.runs.scan(func(first model.Offset, r run) bool {
 		if r.state == Delayed {
 			out = append(out, Span{first, r.last})
 		}

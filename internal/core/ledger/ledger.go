@@ -12,13 +12,7 @@
 // keeps the order of keys, replay.go gives the state back from deltas.
 package ledger
 
-import (
-	"math"
-
-	"github.com/tidwall/btree"
-
-	"github.com/daybook-mq/daybook/internal/model"
-)
+import "github.com/daybook-mq/daybook/internal/model"
 
 // State is what a ledger knows of one offset between its start and its end.
 type State uint8
@@ -42,15 +36,6 @@ type Span struct{ First, Last model.Offset }
 
 // Len counts the offsets.
 func (s Span) Len() int64 { return int64(s.Last-s.First) + 1 }
-
-// run is neighbouring offsets in one state.
-type run struct {
-	last  model.Offset
-	until int64 // Acquired, Delayed: milliseconds
-	owner Member
-	count uint16 // deliveries so far
-	state State
-}
 
 // Delta is a change that must be durable before its effect is told: what the
 // offsets of Span are now. Acquired is stored as Ready with its count, so that a
@@ -87,14 +72,14 @@ const (
 	DefaultMaxInFlight = 2_000
 	DefaultMaxTracked  = 16_000_000
 	DefaultMaxWaiting  = 100_000
-	maxCount           = math.MaxUint16
 )
 
 // Ledger is the machine.
 //
 // Invariants:
-//   - the runs cover [start, end) without gap or overlap; neighbours differ;
-//   - the first run, if any, is not settled;
+//   - the runs lie in [start, end), do not overlap, and neighbours differ; what
+//     none of them covers there is settled;
+//   - the first run begins at start, unless there is none: then start is end;
 //   - inFlight counts the Acquired and Dying offsets;
 //   - with KeyOrder, every acquired, dying or delayed offset and every ready one
 //     below examined holds its key in keys, and every waiting one stands in its line.
@@ -102,9 +87,7 @@ type Ledger struct {
 	cfg Config
 
 	start, end model.Offset
-	runs       btree.Map[model.Offset, run]      // by first offset
-	ready      btree.Map[model.Offset, struct{}] // first offsets of the Ready runs
-	held       btree.Map[model.Offset, struct{}] // first offsets of the Acquired runs
+	runs       runs
 
 	inFlight, delayed, waiting int64
 	readyBelowEnd              int64
@@ -152,31 +135,7 @@ type Counts struct {
 
 // Counts reads the counters.
 func (l *Ledger) Counts() Counts {
-	return Counts{l.readyBelowEnd, l.waiting, l.inFlight, l.delayed, l.runs.Len()}
-}
-
-func (l *Ledger) set(first model.Offset, r run) {
-	l.unset(first)
-	l.runs.Set(first, r)
-	switch r.state {
-	case Ready:
-		l.ready.Set(first, struct{}{})
-	case Acquired:
-		l.held.Set(first, struct{}{})
-	}
-}
-
-func (l *Ledger) unset(first model.Offset) {
-	old, there := l.runs.Delete(first)
-	if !there {
-		return
-	}
-	switch old.state {
-	case Ready:
-		l.ready.Delete(first)
-	case Acquired:
-		l.held.Delete(first)
-	}
+	return Counts{l.readyBelowEnd, l.waiting, l.inFlight, l.delayed, l.runs.len()}
 }
 
 func (l *Ledger) count(r run, n int64) {
@@ -192,14 +151,9 @@ func (l *Ledger) count(r run, n int64) {
 	}
 }
 
-// find gives the run that contains o and its first offset.
-func (l *Ledger) find(o model.Offset) (first model.Offset, r run, ok bool) {
-	l.runs.Descend(o, func(f model.Offset, v run) bool {
-		first, r, ok = f, v, v.last >= o
-		return false
-	})
-	return first, r, ok
-}
+// find gives the run that contains o and its first offset; ok is false for what
+// is settled or not known.
+func (l *Ledger) find(o model.Offset) (first model.Offset, r run, ok bool) { return l.runs.find(o) }
 
 // put makes the offsets of s what r says (r.last is ignored), splitting, joining
 // and moving start as needed. It is the only writer of runs.
@@ -209,14 +163,23 @@ func (l *Ledger) put(s Span, r run) {
 		return
 	}
 	l.extendTo(s.Last + 1)
-	l.cut(s.First)
-	if first, r, ok := l.cut(s.Last + 1); ok && (r.state == Acquired || r.state == Delayed) {
-		l.alarm(r.until, first) // the alarm of the whole names its first offset only
+	l.runs.cut(s.First)
+	if r, ok := l.runs.cut(s.Last + 1); ok && (r.state == Acquired || r.state == Delayed) {
+		l.alarm(r.until, s.Last+1) // the alarm of the whole names its first offset only
 	}
-	l.removeAll(s)
-	r.last = s.Last
-	l.insert(s.First, r)
-	l.advanceStart()
+	for first, old, ok := l.runs.from(s.First); ok && first <= s.Last; first, old, ok = l.runs.from(s.First) {
+		l.runs.unset(first)
+		l.count(old, -int64(old.last-first)-1)
+	}
+	if r.state != Settled {
+		r.last = s.Last
+		l.count(r, s.Len())
+		l.runs.insert(s.First, r)
+	}
+	l.start = l.end
+	if first, _, ok := l.runs.from(0); ok {
+		l.start = first
+	}
 }
 
 // extendTo moves the end up to o; what it passes over is ready.
@@ -226,83 +189,22 @@ func (l *Ledger) extendTo(o model.Offset) {
 	}
 	first := l.end
 	l.end = o
-	l.insert(first, run{last: o - 1, state: Ready})
+	r := run{last: o - 1, state: Ready}
+	l.count(r, int64(o-first))
+	l.runs.insert(first, r)
 }
 
-// cut splits the run that contains o, so that one begins there; ok if it did.
-func (l *Ledger) cut(o model.Offset) (first model.Offset, r run, ok bool) {
-	first, r, ok = l.find(o)
-	if !ok || first == o {
-		return o, r, false
-	}
-	head := r
-	head.last = o - 1
-	l.set(first, head)
-	l.set(o, r)
-	return o, r, true
-}
-
-func (l *Ledger) removeAll(s Span) {
-	for {
-		var first model.Offset
-		var r run
-		found := false
-		l.runs.Ascend(s.First, func(f model.Offset, v run) bool {
-			first, r, found = f, v, f <= s.Last
-			return false
-		})
-		if !found {
-			return
-		}
-		l.unset(first)
-		l.count(r, -int64(r.last-first)-1)
-	}
-}
-
-// insert adds a run in a hole and joins it with equal neighbours.
-func (l *Ledger) insert(first model.Offset, r run) {
-	l.count(r, int64(r.last-first)+1)
-	if f, prev, ok := l.find(first - 1); ok && joins(prev, r) {
-		l.unset(f)
-		first = f
-	}
-	if next, ok := l.runs.Get(r.last + 1); ok && joins(r, next) {
-		l.unset(r.last + 1)
-		r.last = next.last
-	}
-	l.set(first, r)
-}
-
-func joins(a, b run) bool {
-	return a.state == b.state && a.count == b.count && a.owner == b.owner && a.until == b.until
-}
-
-// advanceStart forgets settled runs at the front.
-func (l *Ledger) advanceStart() {
-	for {
-		first, r, ok := l.runs.Min()
-		if !ok || r.state != Settled {
-			break
-		}
-		l.unset(first)
-		l.start = r.last + 1
-	}
-	if l.runs.Len() == 0 {
-		l.start = l.end
-	}
-}
-
-// Spans calls f for every run between start and end, in order, until f says no.
+// Spans calls f for every run that is not settled between start and end, in order,
+// until f says no.
 func (l *Ledger) Spans(f func(s Span, st State, count int, until int64, owner Member) bool) {
-	l.runs.Scan(func(first model.Offset, r run) bool {
+	l.runs.scan(func(first model.Offset, r run) bool {
 		return f(Span{first, r.last}, r.state, int(r.count), r.until, r.owner)
 	})
 }
 
 // Held calls f for every span that a member holds, in order.
 func (l *Ledger) Held(f func(s Span, m Member)) {
-	l.held.Scan(func(first model.Offset, _ struct{}) bool {
-		r, _ := l.runs.Get(first)
+	l.runs.scanHeld(func(first model.Offset, r run) bool {
 		f(Span{first, r.last}, r.owner)
 		return true
 	})

@@ -15,20 +15,20 @@ func (l *Ledger) check() error {
 	var sum Counts
 	var prev *run
 	err := error(nil)
-	l.runs.Scan(func(first model.Offset, r run) bool {
+	l.runs.scan(func(first model.Offset, r run) bool {
 		switch {
-		case first != at || r.last < first:
-			err = fmt.Errorf("run %d-%d begins where %d was expected", first, r.last, at)
-		case prev == nil && r.state == Settled:
-			err = fmt.Errorf("settled run at the start")
-		case prev != nil && joins(*prev, r):
+		case first < at || r.last < first || prev == nil && first != l.start:
+			err = fmt.Errorf("run %d-%d overlaps the one before, which ends at %d, or does not begin at the start %d", first, r.last, at, l.start)
+		case r.state == Settled:
+			err = fmt.Errorf("settled run %d-%d is stored", first, r.last)
+		case prev != nil && prev.last+1 == first && joins(*prev, r):
 			err = fmt.Errorf("equal neighbours at %d", first)
 		}
 		n := int64(r.last-first) + 1
 		switch r.state {
 		case Ready:
 			sum.Ready += n
-			if _, ok := l.ready.Get(first); !ok {
+			if _, ok := l.runs.ready.Get(first); !ok {
 				err = fmt.Errorf("ready run %d is not indexed", first)
 			}
 		case Waiting:
@@ -41,12 +41,12 @@ func (l *Ledger) check() error {
 		at, prev = r.last+1, &r
 		return err == nil
 	})
-	sum.Runs = l.runs.Len()
+	sum.Runs = l.runs.len()
 	switch {
 	case err != nil:
 		return err
-	case at != l.end:
-		return fmt.Errorf("runs end at %d, the ledger at %d", at, l.end)
+	case at > l.end || prev == nil && l.start != l.end:
+		return fmt.Errorf("runs end at %d, the ledger goes from %d to %d", at, l.start, l.end)
 	case sum != l.Counts():
 		return fmt.Errorf("counted %+v, counters say %+v", sum, l.Counts())
 	}

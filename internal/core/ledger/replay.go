@@ -30,11 +30,11 @@ type Snapshot struct {
 // read while the ledger goes on.
 type Frozen struct {
 	start, end model.Offset
-	runs       *btree.Map[model.Offset, run]
+	runs       *btree.Map[model.Offset, cell]
 }
 
 // Freeze takes the state.
-func (l *Ledger) Freeze() Frozen { return Frozen{l.start, l.end, l.runs.Copy()} }
+func (l *Ledger) Freeze() Frozen { return Frozen{l.start, l.end, l.runs.tree.Copy()} }
 
 // Snapshot takes one of the present state.
 func (l *Ledger) Snapshot() Snapshot { return l.Freeze().Snapshot() }
@@ -43,7 +43,12 @@ func (l *Ledger) Snapshot() Snapshot { return l.Freeze().Snapshot() }
 // their counts.
 func (f Frozen) Snapshot() Snapshot {
 	s := Snapshot{Start: f.start, End: f.end}
-	f.runs.Scan(func(first model.Offset, r run) bool {
+	at := f.start
+	scan(f.runs, func(first model.Offset, r run) bool {
+		if first > at {
+			s.Deltas = append(s.Deltas, Delta{Span: Span{at, first - 1}, State: Settled})
+		}
+		at = r.last + 1
 		d := Delta{Span: Span{first, r.last}, State: r.state, Count: r.count}
 		switch r.state {
 		case Delayed:
@@ -56,6 +61,9 @@ func (f Frozen) Snapshot() Snapshot {
 		}
 		return true
 	})
+	if at < f.end {
+		s.Deltas = append(s.Deltas, Delta{Span: Span{at, f.end - 1}, State: Settled})
+	}
 	return s
 }
 

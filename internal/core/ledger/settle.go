@@ -137,8 +137,9 @@ func (l *Ledger) die(s Span, r run, reason string, ch *Changes) {
 func (l *Ledger) Dying(s Span) (ds []Delta) {
 	for o := s.First; o <= s.Last; {
 		_, r, ok := l.find(o)
-		if !ok {
-			break
+		if !ok { // settled meanwhile
+			o++
+			continue
 		}
 		span := Span{o, min(r.last, s.Last)}
 		if r.state == Dying {
@@ -161,8 +162,8 @@ func (l *Ledger) Bury(ds []Delta) {
 func (l *Ledger) ReleaseMember(member Member) Changes {
 	var ch Changes
 	var held []piece
-	l.held.Scan(func(first model.Offset, _ struct{}) bool {
-		if r, _ := l.runs.Get(first); r.owner == member {
+	l.runs.scanHeld(func(first model.Offset, r run) bool {
+		if r.owner == member {
 			held = append(held, piece{Span{first, r.last}, r})
 		}
 		return true
