@@ -21,6 +21,9 @@ committed offsets and commits what it has printed, never more. Stopped and
 started again it goes on after the last record that it printed; a record may be
 printed twice when it was killed before the commit.
 
+With --share it is a member of a share group: the broker hands each record to one
+member, several share a partition, and what is printed is accepted.
+
 Positions (--from, --to): start, end, an offset (42), the last N records (-42),
 a time (2026-01-31, 2026-01-31T08:00:00Z, @1769846400), or a time ago (-1h, -7d).
 
@@ -46,12 +49,14 @@ line), raw (values as they are), hex, base64, or a pattern:
 	f.BoolVarP(&o.Follow, "follow", "f", false, "go on with records as they come")
 	f.Int64VarP(&o.Count, "count", "n", 0, "stop after so many records")
 	f.StringVarP(&o.Group, "group", "g", "", "read as a member of this group, and commit")
+	f.StringVar(&o.Share, "share", "", "read as a member of this share group (KIP-932), and accept what is printed")
 	f.StringVar(&o.Protocol, "group-protocol", "classic", "classic, or consumer (KIP-848)")
 	f.StringVar(&o.Format, "format", "", "how to print: text, json, raw, hex, base64 or a pattern (default text; json with -o json)")
 	f.StringVar(&o.Null, "null", "(null)", "what stands for a null key or value in text")
 	f.Int32SliceVarP(&o.Partitions, "partition", "p", nil, "only these partitions")
 	f.StringVar(&o.Isolation, "isolation", "committed", "committed, or uncommitted to see records of open and aborted transactions")
 	must(c.RegisterFlagCompletionFunc("group", completeGroups(g)))
+	must(c.RegisterFlagCompletionFunc("share", completeGroups(g)))
 	fixed(c, "group-protocol", "classic", "consumer")
 	fixed(c, "format", "text", "json", "raw", "hex", "base64")
 	fixed(c, "isolation", "committed", "uncommitted")

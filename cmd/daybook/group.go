@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/daybook-mq/daybook/internal/cli"
+	"github.com/daybook-mq/daybook/internal/cli/configs"
 	"github.com/daybook-mq/daybook/internal/cli/group"
 )
 
@@ -17,7 +18,8 @@ func newGroup(g *cli.Globals) *cobra.Command {
 		Aliases: []string{"groups"},
 		Example: "  daybook group list\n  daybook group lag billing -w\n  daybook group reset billing --topic orders --by-duration 1h --execute",
 	},
-		groupList(g), groupDescribe(g), groupLag(g), groupLedgers(g), groupReset(g), groupDelete(g), groupDeleteOffsets(g))
+		groupList(g), groupDescribe(g), groupLag(g), groupLedgers(g), groupReset(g), groupDelete(g), groupDeleteOffsets(g),
+		groupConfigs(g), groupAlter(g))
 }
 
 func groupList(g *cli.Globals) *cobra.Command {
@@ -191,5 +193,38 @@ func groupDeleteOffsets(g *cli.Globals) *cobra.Command {
 	c.Flags().StringArrayVar(&topics, "topic", nil, "a topic, or some of its partitions: orders:0,2-4 (repeat for more)")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	must(c.RegisterFlagCompletionFunc("topic", completeTopics(g)))
+	return c
+}
+
+func groupConfigs(g *cli.Globals) *cobra.Command {
+	var docs bool
+	c := &cobra.Command{
+		Use:               "configs GROUP [WORD]",
+		Short:             "Show the settings of a group",
+		Long:              "Show the settings of a group of the consumer protocol or of a share group. A group\nhas them before it exists.",
+		Example:           "  daybook group configs workers share",
+		Args:              takes("GROUP", "[WORD]"),
+		ValidArgsFunction: completeGroups(g),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return group.Configs(cmd.Context(), g, args[0], append(args, "")[1], docs)
+		},
+	}
+	c.Flags().BoolVar(&docs, "docs", false, "show what each setting means")
+	return c
+}
+
+func groupAlter(g *cli.Globals) *cobra.Command {
+	o := configs.Changes{}
+	c := &cobra.Command{
+		Use:               "alter GROUP...",
+		Short:             "Change settings of groups",
+		Example:           "  daybook group alter workers --set share.auto.offset.reset=earliest",
+		Args:              takes("GROUP..."),
+		ValidArgsFunction: completeGroups(g),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return group.Alter(cmd.Context(), g, args, o)
+		},
+	}
+	changeFlags(c, &o)
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daybook-mq/daybook/internal/cli"
+	"github.com/daybook-mq/daybook/internal/cli/configs"
 	"github.com/daybook-mq/daybook/internal/cli/topic"
 )
 
@@ -91,7 +92,7 @@ func topicDelete(g *cli.Globals) *cobra.Command {
 }
 
 func topicAlter(g *cli.Globals) *cobra.Command {
-	o := topic.AlterOptions{}
+	o := configs.Changes{}
 	c := &cobra.Command{
 		Use:   "alter TOPIC...",
 		Short: "Change settings of topics",
@@ -104,13 +105,18 @@ func topicAlter(g *cli.Globals) *cobra.Command {
 			return topic.Alter(cmd.Context(), g, args, o)
 		},
 	}
+	changeFlags(c, &o)
+	return c
+}
+
+// changeFlags are those of changes to settings.
+func changeFlags(c *cobra.Command, o *configs.Changes) {
 	f := c.Flags()
 	f.StringArrayVar(&o.Set, "set", nil, "give a setting a value, key=value (repeat for more)")
 	f.StringArrayVar(&o.Unset, "unset", nil, "let a setting go back to its default")
 	f.StringArrayVar(&o.Append, "append", nil, "add to a setting that is a list, key=value")
 	f.StringArrayVar(&o.Subtract, "subtract", nil, "take from a setting that is a list, key=value")
 	f.BoolVar(&o.DryRun, "dry-run", false, "let the broker check the change without making it")
-	return c
 }
 
 func topicAddPartitions(g *cli.Globals) *cobra.Command {

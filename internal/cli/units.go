@@ -77,6 +77,8 @@ func Plural(n int64, noun string) string {
 // Brief prints a duration for a person: three significant digits or so.
 func Brief(d time.Duration) string {
 	switch abs := d.Abs(); {
+	case abs >= 48*time.Hour:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
 	case abs >= time.Hour:
 		return d.Round(time.Minute).String()
 	case abs >= 10*time.Second:

@@ -25,7 +25,7 @@ func TestPrinting(t *testing.T) {
 		"0 B": Bytes(0), "1023 B": Bytes(1023), "1.0 KiB": Bytes(1024), "1.5 MiB": Bytes(3 << 19), "2048.0 TiB": Bytes(2 << 50),
 		"0": Count(0), "999": Count(999), "1,000": Count(1000), "-1,234,567": Count(-1234567),
 		"1 record": Plural(1, "record"), "0 records": Plural(0, "record"), "2,000 records": Plural(2000, "record"),
-		"1h1m0s": Brief(time.Hour + 61*time.Second), "1.23s": Brief(1234 * time.Millisecond), "12.3s": Brief(12345 * time.Millisecond), "1.5ms": Brief(1500 * time.Microsecond), "0s": Brief(0),
+		"49d": Brief(49*24*time.Hour + time.Hour), "1h1m0s": Brief(time.Hour + 61*time.Second), "1.23s": Brief(1234 * time.Millisecond), "12.3s": Brief(12345 * time.Millisecond), "1.5ms": Brief(1500 * time.Microsecond), "0s": Brief(0),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

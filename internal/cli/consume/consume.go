@@ -22,6 +22,7 @@ type Options struct {
 	Topics     []string
 	From, To   string // positions; "" is the default of the mode
 	Group      string
+	Share      string // a share group (KIP-932)
 	Protocol   string // of the group: classic or consumer
 	Follow     bool
 	Count      int64 // stop after so many records; 0 is no limit
@@ -38,8 +39,11 @@ func Run(ctx context.Context, g *cli.Globals, o Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Group != "" {
+	switch {
+	case o.Group != "":
 		return p.group(ctx, g)
+	case o.Share != "":
+		return p.share(ctx, g)
 	}
 	return p.alone(ctx, g)
 }
@@ -85,6 +89,8 @@ func (o Options) validate(g *cli.Globals, now time.Time) (*plan, error) {
 		return nil, cli.Usagef("--partition and --group exclude each other: a group shares the partitions out itself")
 	case o.Group != "" && o.To != "":
 		return nil, cli.Usagef("--to and --group exclude each other; use --count, or no --follow to stop at the end")
+	case o.Share != "" && (o.Group != "" || len(o.Partitions) > 0 || o.From != "" || o.To != ""):
+		return nil, cli.Usagef("--share excludes --group, --partition, --from and --to: the broker hands the records out; `daybook group alter %s --set share.auto.offset.reset=earliest` says where it begins", o.Share)
 	case len(o.Partitions) > 0 && len(o.Topics) > 1:
 		return nil, cli.Usagef("--partition goes with one topic only")
 	case o.Protocol != "classic" && o.Protocol != "consumer":

@@ -280,17 +280,17 @@ func takeLags(ctx context.Context, g *cli.Globals, conn *cli.Conn, o LagOptions,
 // stalled marks the partitions in which the lag has grown while the committed
 // offset stood still.
 func stalled(before, now []Lag) {
-	type place struct {
+	type key struct {
 		group, topic string
 		partition    int32
 	}
-	earlier := map[place]Lag{}
+	earlier := map[key]Lag{}
 	for _, l := range before {
-		earlier[place{l.Group, l.Topic, l.Partition}] = l
+		earlier[key{l.Group, l.Topic, l.Partition}] = l
 	}
 	for i := range now {
 		l := &now[i]
-		e, ok := earlier[place{l.Group, l.Topic, l.Partition}]
+		e, ok := earlier[key{l.Group, l.Topic, l.Partition}]
 		if !ok || l.Committed == nil || e.Committed == nil || l.Messages == nil || e.Messages == nil {
 			continue
 		}

@@ -3,7 +3,6 @@ package group
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,9 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/daybook-mq/daybook/internal/cli"
 )
@@ -62,15 +58,16 @@ func Reset(ctx context.Context, g *cli.Globals, group string, o ResetOptions) er
 	defer conn.Close()
 	ctx, cancel := g.Limit(ctx)
 	defer cancel()
-	if err := refuseLive(ctx, conn, group); err != nil {
+	at, err := idleOffsets(ctx, conn, group)
+	if err != nil {
 		return err
 	}
-	moves, err := o.plan(ctx, conn, group, named)
+	moves, err := o.plan(ctx, conn, at, named)
 	if err != nil {
 		return err
 	}
 	if o.Execute {
-		if err := apply(ctx, conn, group, moves); err != nil {
+		if err := at.apply(ctx, conn, moves); err != nil {
 			return err
 		}
 	}
@@ -115,44 +112,14 @@ func (o ResetOptions) validate() error {
 	return nil
 }
 
-// refuseLive refuses a group that has members. One that does not exist is made
-// by the commit.
-func refuseLive(ctx context.Context, conn *cli.Conn, group string) error {
-	details, err := describe(ctx, conn, group)
-	if errors.Is(err, kerr.GroupIDNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	d := details[0]
-	switch {
-	case d.Type == typeShare:
-		return cli.Hintf(fmt.Errorf("group %s is a share group: it has no committed offsets to reset", group),
-			"`daybook group describe %s` shows where it stands.", group)
-	case d.live():
-		var who []string
-		for _, m := range d.Members {
-			who = append(who, fmt.Sprintf("%s at %s", m.Client, m.Host))
-		}
-		return cli.Hintf(fmt.Errorf("group %s is in use (%s; %s): its members would commit over the reset", group, d.State, strings.Join(who, ", ")),
-			"Stop them first; `daybook group describe %s` names them.", group)
-	}
-	return nil
-}
-
 // plan works out the new offset of each partition.
-func (o ResetOptions) plan(ctx context.Context, conn *cli.Conn, group string, wanted map[string]choice) ([]Move, error) {
-	commits, err := conn.Admin.FetchOffsets(ctx, group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, cli.Failed("ask for the offsets of group "+group, err)
-	}
+func (o ResetOptions) plan(ctx context.Context, conn *cli.Conn, at *offsets, wanted map[string]choice) ([]Move, error) {
 	if o.AllTopics {
-		for t := range commits {
+		for t := range at.current {
 			wanted[t] = choice{}
 		}
 		if len(wanted) == 0 {
-			return nil, cli.Hintf(fmt.Errorf("group %s has committed nothing", group), "Name topics with --topic.")
+			return nil, cli.Hintf(fmt.Errorf("group %s has no offsets yet", at.group), "Name topics with --topic.")
 		}
 	}
 	names := make([]string, 0, len(wanted))
@@ -169,22 +136,22 @@ func (o ResetOptions) plan(ctx context.Context, conn *cli.Conn, group string, wa
 	if err := narrow(spans, wanted); err != nil {
 		return nil, err
 	}
-	target, err := o.targets(ctx, conn, group, spans, wanted, commits)
+	target, err := o.targets(ctx, conn, spans, wanted, at)
 	if err != nil {
 		return nil, err
 	}
 	moves := []Move{}
 	for topic, partitions := range target {
 		for partition, to := range partitions {
-			m := Move{Group: group, Topic: topic, Partition: partition, New: to}
-			if c, ok := commits.Lookup(topic, partition); ok && c.At >= 0 {
+			m := Move{Group: at.group, Topic: topic, Partition: partition, New: to}
+			if c, ok := at.current.Lookup(topic, partition); ok {
 				m.Current = &c.At
 			}
 			moves = append(moves, m)
 		}
 	}
 	if len(moves) == 0 {
-		return nil, cli.Hintf(fmt.Errorf("group %s has committed nothing there, so there is nothing to move from", group),
+		return nil, cli.Hintf(fmt.Errorf("group %s has no offset there, so there is nothing to move from", at.group),
 			"Use --to-start, --to-end, --to-offset or --to-time.")
 	}
 	sort.Slice(moves, func(i, j int) bool {
@@ -267,7 +234,7 @@ func narrow(spans cli.Spans, wanted map[string]choice) error {
 	return nil
 }
 
-func (o ResetOptions) targets(ctx context.Context, conn *cli.Conn, group string, spans cli.Spans, wanted map[string]choice, commits kadm.OffsetResponses) (map[string]map[int32]int64, error) {
+func (o ResetOptions) targets(ctx context.Context, conn *cli.Conn, spans cli.Spans, wanted map[string]choice, at *offsets) (map[string]map[int32]int64, error) {
 	now := time.Now()
 	switch {
 	case o.ToStart:
@@ -295,12 +262,12 @@ func (o ResetOptions) targets(ctx context.Context, conn *cli.Conn, group string,
 		for p, span := range partitions {
 			to, ok := wanted[topic].offsets[p]
 			if o.FromFile == "" {
-				c, committed := commits.Lookup(topic, p)
-				if !committed || c.At < 0 {
+				c, committed := at.current.Lookup(topic, p)
+				if !committed {
 					if len(wanted[topic].partitions) == 0 {
 						continue // it was not asked for by its number
 					}
-					return nil, cli.Hintf(fmt.Errorf("group %s has committed nothing for %s-%d, so there is nothing to move from", group, topic, p),
+					return nil, cli.Hintf(fmt.Errorf("group %s has no offset for %s-%d, so there is nothing to move from", at.group, topic, p),
 						"Use --to-start, --to-end, --to-offset or --to-time for it.")
 				}
 				to, ok = c.At, true
@@ -363,95 +330,4 @@ func export(w io.Writer, moves []Move) error {
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// apply commits the moves as the group's offsets.
-func apply(ctx context.Context, conn *cli.Conn, group string, moves []Move) error {
-	offsets := kadm.Offsets{}
-	for _, m := range moves {
-		offsets.AddOffset(m.Topic, m.Partition, m.New, -1)
-	}
-	answers, err := conn.Admin.CommitOffsets(ctx, group, offsets)
-	if err != nil {
-		return cli.Failed("reset group "+group, err)
-	}
-	for i, m := range moves {
-		a, ok := answers.Lookup(m.Topic, m.Partition)
-		if ok && a.Err != nil {
-			return cli.Refused(fmt.Sprintf("reset group %s at %s-%d", group, m.Topic, m.Partition), a.Err, "")
-		}
-		moves[i].Applied = ok
-	}
-	return nil
-}
-
-// DeleteOffsets forgets a group's commits for topics.
-func DeleteOffsets(ctx context.Context, g *cli.Globals, group string, topics []string, yes bool) error {
-	if len(topics) == 0 {
-		return cli.Usagef("--topic is missing: name the topics to forget, e.g. --topic orders or --topic orders:0,2")
-	}
-	set := map[string][]int32{}
-	for _, text := range topics {
-		topic, partitions, err := ParseTopic(text)
-		if err != nil {
-			return cli.Usagef("--topic: %v", err)
-		}
-		set[topic] = partitions
-	}
-	if err := g.Confirm(ctx, yes, fmt.Sprintf("This makes group %s forget its offsets of %s.", group, strings.Join(topics, " "))); err != nil {
-		return err
-	}
-	conn, err := g.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	ctx, cancel := g.Limit(ctx)
-	defer cancel()
-	if _, err := describe(ctx, conn, group); err != nil {
-		return err
-	}
-	commits, err := conn.Admin.FetchOffsets(ctx, group)
-	if err != nil {
-		return cli.Failed("ask for the offsets of group "+group, err)
-	}
-	wanted := kadm.TopicsSet{}
-	commits.Each(func(o kadm.OffsetResponse) {
-		if ps, ok := set[o.Topic]; ok && (len(ps) == 0 || slices.Contains(ps, o.Partition)) {
-			wanted.Add(o.Topic, o.Partition)
-		}
-	})
-	if len(wanted) == 0 {
-		return cli.Hintf(fmt.Errorf("group %s has committed nothing for %s", group, strings.Join(topics, " ")), "`daybook group describe %s` shows its commits.", group)
-	}
-	answers, err := conn.Admin.DeleteOffsets(ctx, group, wanted)
-	if err != nil {
-		return cli.Refused("delete offsets of group "+group, err, "")
-	}
-	return reportForgotten(g, group, wanted, answers)
-}
-
-func reportForgotten(g *cli.Globals, group string, wanted kadm.TopicsSet, answers kadm.DeleteOffsetsResponses) error {
-	type forgotten struct {
-		Topic     string `json:"topic"`
-		Partition int32  `json:"partition"`
-	}
-	out := []forgotten{}
-	var failures []error
-	for _, t := range wanted.Sorted() {
-		for _, p := range t.Partitions {
-			if err, _ := answers.Lookup(t.Topic, p); err != nil {
-				failures = append(failures, cli.Refused(fmt.Sprintf("delete the offset of %s-%d", t.Topic, p), err, ""))
-				continue
-			}
-			out = append(out, forgotten{t.Topic, p})
-		}
-	}
-	err := g.Print(out, func(w io.Writer) error {
-		for _, f := range out {
-			fmt.Fprintf(w, "Group %s forgot its offset of %s-%d.\n", group, f.Topic, f.Partition)
-		}
-		return nil
-	})
-	return g.Finish(err, failures)
 }

@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"github.com/daybook-mq/daybook/internal/cli"
+	"github.com/daybook-mq/daybook/internal/cli/configs"
 )
 
 // Description is a topic in full.
 type Description struct {
 	Summary
-	Records    int64       `json:"records"` // offsets between start and end, markers and compacted ones included
-	Details    []Partition `json:"partition_details"`
-	ConfigsSet []Config    `json:"configs"` // those that differ from the default, or all when asked
+	Records    int64            `json:"records"` // offsets between start and end, markers and compacted ones included
+	Details    []Partition      `json:"partition_details"`
+	ConfigsSet []configs.Config `json:"configs"` // those that differ from the default, or all when asked
 }
 
 // Partition is one partition of a Description.
@@ -48,7 +49,7 @@ func Describe(ctx context.Context, g *cli.Globals, names []string, allConfigs bo
 	if err != nil {
 		return err
 	}
-	configs, err := effectiveConfigs(ctx, conn, false, names...)
+	settings, err := configs.Effective(ctx, conn, configs.Topic, false, names...)
 	if err != nil {
 		return err
 	}
@@ -56,14 +57,14 @@ func Describe(ctx context.Context, g *cli.Globals, names []string, allConfigs bo
 	for _, t := range details.Sorted() {
 		d := Description{
 			Summary:    Summary{t.Topic, idText(t.ID), len(t.Partitions), t.Partitions.NumReplicas(), t.IsInternal},
-			ConfigsSet: []Config{},
+			ConfigsSet: []configs.Config{},
 		}
 		for _, p := range t.Partitions.Sorted() {
 			span := spans[t.Topic][p.Partition]
 			d.Details = append(d.Details, Partition{p.Partition, p.Leader, p.LeaderEpoch, p.Replicas, p.ISR, span.Start, span.End, span.Records()})
 			d.Records += span.Records()
 		}
-		for _, c := range configs[t.Topic] {
+		for _, c := range settings[t.Topic] {
 			if allConfigs || !c.Default {
 				d.ConfigsSet = append(d.ConfigsSet, c)
 			}
@@ -98,7 +99,7 @@ func (d Description) write(w io.Writer) error {
 		fmt.Fprintln(w, "All configs have their defaults; --all-configs shows them.")
 		return nil
 	}
-	return writeConfigs(w, d.ConfigsSet)
+	return configs.Write(w, d.ConfigsSet)
 }
 
 func ids(list []int32) string {
