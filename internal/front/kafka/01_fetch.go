@@ -30,6 +30,7 @@ const fetchMaxBytes = 55 << 20
 // fetchCall is one request on its way.
 type fetchCall struct {
 	s     *Server
+	r     *conn.Request
 	in    *kmsg.FetchRequest
 	fetch *session.Fetch
 	iso   partition.Isolation
@@ -62,7 +63,7 @@ func (s *Server) fetch(ctx context.Context, r *conn.Request, in *kmsg.FetchReque
 	}
 	defer f.End()
 	c := &fetchCall{
-		s: s, in: in, fetch: f, iso: partition.Isolation(in.IsolationLevel),
+		s: s, r: r, in: in, fetch: f, iso: partition.Isolation(in.IsolationLevel),
 		parts: make([]fetchPart, len(f.Partitions)),
 		limit: min(max(int(in.MaxBytes), 0), fetchMaxBytes),
 	}
@@ -152,6 +153,7 @@ func (c *fetchCall) wait(ctx context.Context) (waited time.Duration) {
 	defer deadline.Stop()
 	// What came between the first read and Watch would wake nobody.
 	for !c.read(ctx) {
+		c.r.Used(0) // it is read again
 		select {
 		case <-w.C:
 		case <-deadline.C:
@@ -166,7 +168,15 @@ func (c *fetchCall) wait(ctx context.Context) (waited time.Duration) {
 
 // read reads every partition once. It reports whether that is to be answered now.
 func (c *fetchCall) read(ctx context.Context) (enough bool) {
-	room, total, atLeastOne, now := c.limit, 0, true, len(c.parts) == 0
+	total, now := c.readInto(ctx, c.r.Room(c.limit))
+	c.r.Used(total)
+	return now || total >= int(c.in.MinBytes)
+}
+
+// readInto reads every partition into room bytes. now says that something is to be
+// answered whatever the number of bytes.
+func (c *fetchCall) readInto(ctx context.Context, room int) (total int, now bool) {
+	atLeastOne, now := room > 0 || c.limit == 0, len(c.parts) == 0
 	for i := range c.parts {
 		fp := &c.parts[i]
 		if fp.p == nil || fp.diverging != nil {
@@ -189,7 +199,7 @@ func (c *fetchCall) read(ctx context.Context) (enough bool) {
 		total += n
 		room = max(0, room-n)
 	}
-	return now || total >= int(c.in.MinBytes)
+	return total, now
 }
 
 // answer builds the response: in a session, only of what changed.

@@ -23,6 +23,7 @@ type Request struct {
 	Size          int // bytes of the frame
 	Received      time.Time
 
+	room    *claim        // of the answer; nil unless the handler asked
 	waited  time.Duration // of the handler, for others
 	started atomic.Int64  // nanoseconds that a pipelined handler took to start
 }
@@ -30,6 +31,27 @@ type Request struct {
 // Waited tells that the handler has waited for d for something to happen, which
 // is no work for this client.
 func (r *Request) Waited(d time.Duration) { r.waited += d }
+
+// answerLeast is the least room that an answer gets, in bytes.
+const answerLeast = 1 << 20
+
+// Room asks for room in memory for an answer with want bytes of bulk data, and
+// says how much of it there is; it waits for some. 0 means that there is none:
+// too many large answers are on their way. The room is given back when the answer
+// is sent. Handlers that answer at once only (Handle) may ask.
+func (r *Request) Room(want int) int {
+	if r.room == nil {
+		r.room = r.Conn.srv.answers.open(r.Conn.tooSlow)
+	}
+	return int(r.room.take(int64(want), int64(min(want, answerLeast)), budgetWait, r.Conn.srv.closing))
+}
+
+// Used says how many bytes of the room the answer takes; the rest is given back.
+func (r *Request) Used(n int) {
+	if r.room != nil {
+		r.room.keep(int64(n))
+	}
+}
 
 // Busy is how long the broker has worked on the request.
 func (r *Request) Busy() time.Duration {

@@ -6,16 +6,21 @@ import (
 	"time"
 )
 
-// stallMin is how long a half-read frame must have been without a byte before
-// it may be given up for somebody else's.
-const stallMin = time.Second
+// How long a half-read request, or a half-written answer, must have been without
+// a byte before it may be given up for somebody else's.
+const (
+	readStall  = time.Second
+	writeStall = 5 * time.Second
+)
 
-// budget bounds the bytes of request frames that are in memory, over all
+// budget bounds the bytes of requests, or of answers, that are in memory, over all
 // connections. Bytes are taken as they arrive, not as a length promises them.
-// When it is used up, the frames that have stalled longest are given up first, so
-// that clients which promise much and send little cannot hold out the others.
+// When it is used up, who has stalled longest is given up first, so that clients
+// which promise much and send little, or ask for much and read little, cannot hold
+// out the others.
 type budget struct {
 	total int64 // immutable
+	stall time.Duration
 	now   func() time.Time
 
 	mu      sync.Mutex
@@ -35,8 +40,8 @@ type claim struct {
 	at    *list.Element // nil once the frame is complete
 }
 
-func newBudget(total int64, now func() time.Time) *budget {
-	return &budget{total: total, now: now}
+func newBudget(total int64, stall time.Duration, now func() time.Time) *budget {
+	return &budget{total: total, stall: stall, now: now}
 }
 
 // open starts a claim without bytes for a frame that is being read.
@@ -48,19 +53,27 @@ func (b *budget) open(evict func()) *claim {
 	return c
 }
 
-// grow asks for n more bytes and waits for at most wait. A frame of its own
-// above the total is let in when nothing else is.
+// grow asks for n more bytes and waits for at most wait. A claim above the total
+// is let in when there is nothing else.
 func (c *claim) grow(n int64, wait time.Duration, stop <-chan struct{}) bool {
+	return c.take(n, n, wait, stop) == n
+}
+
+// take asks for up to want more bytes, and for least at the least. Above that it
+// gives no more than a quarter of what is free, so that there is something left for
+// the next. 0 means that it waited in vain.
+func (c *claim) take(want, least int64, wait time.Duration, stop <-chan struct{}) int64 {
 	b := c.b
 	var timeout <-chan time.Time
 	for {
 		b.mu.Lock()
+		n := min(want, max(least, (b.total-b.used)/4))
 		if b.used+n <= b.total || b.used == c.bytes {
 			b.used += n
 			c.bytes += n
 			c.touchLocked()
 			b.mu.Unlock()
-			return true
+			return n
 		}
 		b.evictStalledLocked(c)
 		if b.free == nil {
@@ -76,11 +89,23 @@ func (c *claim) grow(n int64, wait time.Duration, stop <-chan struct{}) bool {
 		select {
 		case <-free:
 		case <-timeout:
-			return false
+			return 0
 		case <-stop:
-			return false
+			return 0
 		}
 	}
+}
+
+// keep sets what the claim holds to n bytes: the rest is given back; more, which
+// is there already, is counted.
+func (c *claim) keep(n int64) {
+	b := c.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used += n - c.bytes
+	c.bytes = n
+	c.touchLocked()
+	b.wakeLocked()
 }
 
 // touch notes that bytes have arrived.
@@ -119,6 +144,10 @@ func (c *claim) release() {
 	c.unlistLocked()
 	b.used -= c.bytes
 	c.bytes = 0
+	b.wakeLocked()
+}
+
+func (b *budget) wakeLocked() {
 	if b.free != nil {
 		close(b.free)
 		b.free = nil
@@ -130,7 +159,7 @@ func (c *claim) release() {
 func (b *budget) evictStalledLocked(but *claim) {
 	for e := b.partial.Front(); e != nil; e = e.Next() {
 		c := e.Value.(*claim)
-		if b.now().Sub(c.fed) < stallMin {
+		if b.now().Sub(c.fed) < b.stall {
 			return
 		}
 		if c != but && c.bytes > 0 {

@@ -55,7 +55,7 @@ func TestStalledFramesMakeRoom(t *testing.T) {
 			}
 			stalled = append(stalled, c)
 		}
-		time.Sleep(2 * stallMin)
+		time.Sleep(2 * readStall)
 		honest := f.dial()
 		honest.send(bigProduce(512 << 10))
 		f.waitPending(1)[0](kmsg.NewPtrProduceResponse(), nil)

@@ -129,6 +129,9 @@ func (c *Conn) dispatch(f frame) error {
 		return c.replies.write(r, c.srv.versionsRefused())
 	}
 	resp, err := api.handle(c.srv.ctx, r, in)
+	if r.room != nil {
+		defer r.room.release()
+	}
 	if err != nil {
 		return requestError(r, err)
 	}
@@ -238,6 +241,13 @@ func (c *Conn) stopReading() {
 func (c *Conn) evict() {
 	c.evicted.Store(true)
 	c.stopReading()
+}
+
+// tooSlow cuts off a client that does not read its answer, for the budget.
+func (c *Conn) tooSlow() {
+	c.srv.logs.warn("closing a connection", slog.String("client", c.nc.RemoteAddr().String()),
+		slog.String("reason", "the client reads too slowly and others wait for the memory that its answer takes"))
+	c.cut()
 }
 
 // cut ends the connection at once.

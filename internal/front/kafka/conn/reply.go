@@ -134,33 +134,35 @@ func (q *replies) ready(line []*pending) []*pending {
 
 // deliver sends the answers of due, up to the first that has an error.
 func (q *replies) deliver(due []*pending, broken bool) (err error) {
-	var pieces net.Buffers
+	var list []answer
 	for _, p := range due {
 		if err == nil && !broken {
-			pieces, err = p.appendTo(pieces)
+			var a answer
+			if a, err = p.answer(); a.r != nil {
+				list = append(list, a)
+			}
 		}
 		p.frame.release()
 	}
-	if serr := q.c.send(pieces); err == nil {
+	if serr := q.c.send(list); err == nil {
 		err = serr
 	}
 	return err
 }
 
-// appendTo adds the answer's encoding to pieces.
-func (p *pending) appendTo(pieces net.Buffers) (net.Buffers, error) {
+// answer is the answer's encoding; empty where the client expects none.
+func (p *pending) answer() (answer, error) {
 	switch {
 	case p.abandoned:
-		return pieces, errAbandoned
+		return answer{}, errAbandoned
 	case p.err != nil:
 		err := requestError(p.r, p.err)
 		p.c.logEnd(err)
-		return pieces, err
+		return answer{}, err
 	case p.resp == nil:
-		return pieces, nil
+		return answer{}, nil
 	}
-	more, err := encode(p.r, p.resp)
-	return append(pieces, more...), err
+	return encode(p.r, p.resp)
 }
 
 var errAbandoned = errors.New("the connection ended before the answer was there")
@@ -207,63 +209,83 @@ func (q *replies) drain() {
 
 // write encodes and sends one answer.
 func (q *replies) write(r *Request, resp kmsg.Response) error {
-	pieces, err := encode(r, resp)
+	a, err := encode(r, resp)
 	if err != nil {
 		return err
 	}
-	return q.c.send(pieces)
+	return q.c.send([]answer{a})
 }
 
-// encode gives an answer's frame.
-func encode(r *Request, resp kmsg.Response) (net.Buffers, error) {
+// answer is an encoded answer.
+type answer struct {
+	r      *Request
+	pieces net.Buffers
+	size   int // without the length itself
+}
+
+func encode(r *Request, resp kmsg.Response) (answer, error) {
 	resp.SetVersion(r.Version)
+	a := answer{r: r, size: -4}
 	head := make([]byte, 4, 256)
 	head = appendResponseHeader(head, r.CorrelationID, resp)
-	var pieces net.Buffers
 	if e, ok := resp.(Encoder); ok {
-		pieces = e.AppendPieces(head)
+		a.pieces = e.AppendPieces(head)
 	} else {
-		pieces = net.Buffers{resp.AppendTo(head)}
+		a.pieces = net.Buffers{resp.AppendTo(head)}
 	}
-	total := -4
-	for _, p := range pieces {
-		total += len(p)
+	for _, p := range a.pieces {
+		a.size += len(p)
 	}
-	if total > math.MaxInt32 {
-		return nil, &closeReason{text: fmt.Sprintf("answer of %d bytes to key %d is too large for the protocol", total, r.Key)}
+	if a.size > math.MaxInt32 {
+		return answer{}, &closeReason{text: fmt.Sprintf("answer of %d bytes to key %d is too large for the protocol", a.size, r.Key)}
 	}
-	binary.BigEndian.PutUint32(pieces[0], uint32(total))
-	return pieces, nil
+	binary.BigEndian.PutUint32(a.pieces[0], uint32(a.size))
+	return a, nil
 }
 
-// send writes pieces; each part has a deadline of its own, so that a slow client
-// may take long for much, but not for ever.
-func (c *Conn) send(pieces net.Buffers) error {
+// send writes answers. Each part of them has a deadline of its own, so that a slow
+// client may take long for much, but not for ever.
+func (c *Conn) send(list []answer) error {
+	var pieces net.Buffers
+	for _, a := range list {
+		pieces = append(pieces, a.pieces...)
+	}
 	for len(pieces) > 0 {
 		var part net.Buffers
-		for n := 0; len(pieces) > 0 && n < writePart; {
-			p := pieces[0]
-			if room := writePart - n; len(p) > room {
-				pieces[0] = p[room:]
-				p = p[:room]
-			} else {
-				pieces = pieces[1:]
-			}
-			part = append(part, p)
-			n += len(p)
-		}
-		if err := c.nc.SetWriteDeadline(time.Now().Add(c.srv.opts.WriteTimeout)); err != nil {
-			return err
-		}
-		var err error
-		if len(part) == 1 {
+		part, pieces = cutPart(pieces)
+		err := c.nc.SetWriteDeadline(time.Now().Add(c.srv.opts.WriteTimeout))
+		switch {
+		case err != nil:
+		case len(part) == 1:
 			_, err = c.nc.Write(part[0])
-		} else {
+		default:
 			_, err = part.WriteTo(c.nc)
 		}
 		if err != nil {
 			return err
 		}
+		if room := list[0].r.room; room != nil {
+			room.touch()
+		}
+	}
+	for _, a := range list {
+		c.srv.stats.answered(a.r, a.size)
 	}
 	return nil
+}
+
+// cutPart takes up to writePart bytes off pieces.
+func cutPart(pieces net.Buffers) (part, rest net.Buffers) {
+	for n := 0; len(pieces) > 0 && n < writePart; {
+		p := pieces[0]
+		if room := writePart - n; len(p) > room {
+			pieces[0] = p[room:]
+			p = p[:room]
+		} else {
+			pieces = pieces[1:]
+		}
+		part = append(part, p)
+		n += len(p)
+	}
+	return part, pieces
 }

@@ -27,6 +27,9 @@ type Options struct {
 	// MaxInFlight bounds the bytes of requests in memory, over all connections
 	// (queued.max.request.bytes; 512 MiB).
 	MaxInFlight int64
+	// MaxAnswers bounds the bytes of bulk answers in memory, over all connections
+	// (256 MiB).
+	MaxAnswers int64
 	// MaxConns bounds the connections (max.connections; 0 for no limit).
 	MaxConns int
 	// MaxPipelined bounds the pipelined requests of one connection that have no
@@ -48,6 +51,7 @@ type Options struct {
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxFrame, 100<<20)
 	setDefault(&o.MaxInFlight, 512<<20)
+	setDefault(&o.MaxAnswers, 256<<20)
 	setDefault(&o.MaxPipelined, 64)
 	setDefault(&o.IdleTimeout, 10*time.Minute)
 	setDefault(&o.FrameTimeout, 30*time.Second)
@@ -66,10 +70,11 @@ func setDefault[T comparable](p *T, v T) {
 
 // Server serves connections from one table. Its zero value is not usable.
 type Server struct {
-	opts   Options
-	table  *Table
-	budget *budget
-	logs   *limitedLog
+	opts    Options
+	table   *Table
+	budget  *budget // of requests
+	answers *budget
+	logs    *limitedLog
 
 	ctx     context.Context // of every handler
 	cancel  context.CancelFunc
@@ -91,7 +96,8 @@ func NewServer(o Options, t *Table) *Server {
 	o.setDefaults()
 	s := &Server{
 		opts: o, table: t, logs: &limitedLog{log: o.Log},
-		budget:    newBudget(o.MaxInFlight, time.Now),
+		budget:    newBudget(o.MaxInFlight, readStall, time.Now),
+		answers:   newBudget(o.MaxAnswers, writeStall, time.Now),
 		cutoff:    make(chan struct{}),
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*Conn]struct{}{},
