@@ -43,7 +43,7 @@ type broker struct {
 // startBroker starts a broker; change may set what is to differ.
 func startBroker(t testing.TB, change ...func(*broker)) *broker {
 	t.Helper()
-	b := &broker{t: t, fs: vfs.NewMem(1 << 32), static: map[string]string{"offsets.topic.num.partitions": "4"}}
+	b := &broker{t: t, fs: vfs.NewMem(1 << 32), static: map[string]string{"offsets.topic.num.partitions": "4", "log.retention.ms": "-1"}}
 	b.opts = Options{Cluster: cluster.Solo{ClusterID: "test-cluster", NodeID: 1}, LogDir: "/data"}
 	for _, f := range change {
 		f(b)

@@ -16,6 +16,7 @@ type producer struct {
 	txid  string // "" for one without transactions
 	id    int64
 	epoch int16
+	later time.Duration // after the second 1, at which its batches are
 }
 
 // newProducer initialises a producer; with a transactional id it retries while the
@@ -48,7 +49,7 @@ func (p *producer) initRequest(id int64, epoch int16) *kmsg.InitProducerIDReques
 
 // batch builds a batch of this producer.
 func (p *producer) batch(seq int32, values ...string) model.Batch {
-	m := records.Plain(time.UnixMilli(1000))
+	m := records.Plain(time.UnixMilli(1000).Add(p.later))
 	m.ProducerID, m.ProducerEpoch, m.BaseSequence, m.Transactional = p.id, p.epoch, seq, p.txid != ""
 	b := records.NewBuilder(m)
 	for i, v := range values {

@@ -54,6 +54,7 @@ func TestK13RepeatsAcrossARestart(t *testing.T) {
 	b := startBroker(t)
 	b.topic("t", 1)
 	p := newProducer(b.dial(), "")
+	p.later = time.Duration(time.Now().UnixNano()) // old producers are forgotten
 	for i := range int32(6) {
 		if got := p.sent(9, "t", 0, p.batch(5*i, "a", "b", "c", "d", "e")); got != int64(5*i) {
 			t.Fatalf("batch %d is at %d", i, got)
