@@ -14,13 +14,16 @@ const (
 	// be given back; checkpointAge the longest while anything has changed.
 	checkpointPause = 2 * time.Second
 	checkpointAge   = 2 * time.Minute
+	// adoptedShare is the part of the journal cap that may be adopted before a
+	// checkpoint says so: until then a start reads it all again.
+	adoptedShare = 4
 )
 
 // checkpointDue decides whether to write one now.
 func (s *Store) checkpointDue() bool {
 	k := &s.keeper
 	age := s.o.Clock().Sub(k.checkpoint)
-	return k.dirty && age >= checkpointAge ||
+	return k.dirty && (age >= checkpointAge || k.adopted >= s.o.JournalCap/adoptedShare) ||
 		(len(k.settled) > 0 || k.garbage.Load()) && age >= checkpointPause
 }
 
@@ -50,7 +53,7 @@ func (s *Store) checkpointRound(ctx context.Context) error {
 		return err
 	}
 	s.stats.checkpoints.Add(1)
-	k.seq, k.checkpoint, k.dirty = st.Seq, s.o.Clock(), false
+	k.seq, k.checkpoint, k.dirty, k.adopted = st.Seq, s.o.Clock(), false, 0
 	s.giveUp(dead)
 	return nil
 }

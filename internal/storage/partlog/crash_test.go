@@ -60,8 +60,8 @@ type crashWorld struct {
 	size  loadSize
 
 	starts func(model.PartitionID) model.Offset
-	mu   sync.Mutex
-	logs map[model.PartitionID]*history
+	mu     sync.Mutex
+	logs   map[model.PartitionID]*history
 }
 
 // promises copies the history as it is now; what is acknowledged later need not

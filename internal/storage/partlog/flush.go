@@ -190,6 +190,7 @@ func (s *Store) adopt(f *sealedFile) error {
 		return err
 	}
 	s.swap(in, logs, []made{{seg, runs}})
+	s.keeper.adopted += f.Bytes
 	return s.journal.Release(f.ID)
 }
 

@@ -41,6 +41,7 @@ type keeper struct {
 	seq        uint64        // of the last checkpoint
 	settled    []*sealedFile // flushed, not yet left out by a checkpoint
 	dirty      bool          // something has changed since the last checkpoint
+	adopted    int64         // bytes of files adopted since then
 	checkpoint time.Time     // when it was
 	retention  time.Time     // when it was
 

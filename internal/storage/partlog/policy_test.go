@@ -120,3 +120,20 @@ func TestShortSeries(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckpointBoundsTheReplay: what is adopted is read again by a start until a
+// checkpoint says so, however young that is.
+func TestCheckpointBoundsTheReplay(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := &Store{o: Options{JournalCap: 400, Clock: func() time.Time { return now }}}
+	s.keeper.checkpoint, s.keeper.dirty = now, true
+	for _, c := range []struct {
+		adopted int64
+		due     bool
+	}{{0, false}, {99, false}, {100, true}} {
+		s.keeper.adopted = c.adopted
+		if got := s.checkpointDue(); got != c.due {
+			t.Errorf("%d of %d bytes adopted: due %v", c.adopted, s.o.JournalCap, got)
+		}
+	}
+}
