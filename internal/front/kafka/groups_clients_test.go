@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,8 +16,10 @@ import (
 
 // crew is several consumers of one group over topic t, and what they have seen.
 type crew struct {
-	t *testing.T
-	b *broker
+	t          *testing.T
+	b          *broker
+	partitions int
+	producer   *kgo.Client
 
 	mu    sync.Mutex
 	seen  map[int32]map[int64]int // partition → offset → times
@@ -53,6 +56,48 @@ func (h *hand) dial(ctx context.Context, network, host string) (net.Conn, error)
 	return c, err
 }
 
+// newCrew starts a broker with short sessions and topic t.
+func newCrew(t *testing.T, partitions int32) *crew {
+	b := startBroker(t, func(b *broker) {
+		b.static["group.min.session.timeout.ms"] = "100"
+		b.static["group.consumer.session.timeout.ms"] = "2000"
+		b.static["group.consumer.heartbeat.interval.ms"] = "100"
+	})
+	b.topic("t", partitions)
+	return &crew{
+		t: t, b: b, partitions: int(partitions), producer: b.client(kgo.DefaultProduceTopic("t")),
+		seen: map[int32]map[int64]int{}, owner: map[int32]*hand{},
+	}
+}
+
+// produce writes n records.
+func (w *crew) produce(n int) {
+	w.t.Helper()
+	for i := range n {
+		w.producer.Produce(context.Background(), kgo.KeySliceRecord(fmt.Append(nil, i), nil), func(_ *kgo.Record, err error) {
+			if err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	if err := w.producer.Flush(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// shared holds when the hands own equally many partitions each.
+func (w *crew) shared(hands ...*hand) func() bool {
+	return func() bool {
+		m := w.owners()
+		for _, h := range hands {
+			if m[h] != w.partitions/len(hands) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
 func (w *crew) hire(name string, opts ...kgo.Opt) *hand {
 	h := &hand{crew: w, name: name}
 	h.ctx, h.stop = context.WithCancel(context.Background())
@@ -65,6 +110,7 @@ func (w *crew) hire(name string, opts ...kgo.Opt) *hand {
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { h.gave(m["t"]) }),
 	}, opts...)...)
 	h.done.Go(h.work)
+	w.t.Cleanup(h.end)
 	return h
 }
 
@@ -162,42 +208,14 @@ func TestConsumersShareTheWork(t *testing.T) {
 		{"static", func(name string) []kgo.Opt {
 			return []kgo.Opt{kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.InstanceID(name)}
 		}},
+		{"consumer protocol", func(string) []kgo.Opt { return []kgo.Opt{kgo.ServerSideBalancer()} }},
+		{"consumer protocol, static", func(name string) []kgo.Opt { return []kgo.Opt{kgo.ServerSideBalancer(), kgo.InstanceID(name)} }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := startBroker(t, func(b *broker) {
-				b.static["group.min.session.timeout.ms"] = "100"
-			})
-			b.topic("t", partitions)
-			w := &crew{t: t, b: b, seen: map[int32]map[int64]int{}, owner: map[int32]*hand{}}
-			producer := b.client(kgo.DefaultProduceTopic("t"))
-			produce := func() {
-				for i := range records {
-					producer.Produce(context.Background(), kgo.KeySliceRecord(fmt.Append(nil, i), nil), func(_ *kgo.Record, err error) {
-						if err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				if err := producer.Flush(context.Background()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			shared := func(hands ...*hand) func() bool {
-				return func() bool {
-					m := w.owners()
-					for _, h := range hands {
-						if m[h] != partitions/len(hands) {
-							return false
-						}
-					}
-					return true
-				}
-			}
-			hire := func(name string) *hand {
-				h := w.hire(name, tc.opts(name)...)
-				t.Cleanup(h.end)
-				return h
-			}
+			w := newCrew(t, partitions)
+			produce := func() { w.produce(records) }
+			shared := w.shared
+			hire := func(name string) *hand { return w.hire(name, tc.opts(name)...) }
 			produce()
 			one := hire("one")
 			waitFor(t, "the only owner", shared(one))
@@ -211,7 +229,7 @@ func TestConsumersShareTheWork(t *testing.T) {
 			four := hire("four")
 			waitFor(t, "three owners again", shared(one, three, four))
 			three.end()
-			if tc.name != "static" { // a static member that leaves may come back
+			if !strings.Contains(tc.name, "static") { // a static member that leaves may come back
 				waitFor(t, "two owners again", shared(one, four))
 			}
 			produce()
@@ -219,6 +237,57 @@ func TestConsumersShareTheWork(t *testing.T) {
 			if w.total > 5*records {
 				t.Errorf("%d records were seen for %d that there are", w.total, 4*records)
 			}
+		})
+	}
+}
+
+// TestGroupMigratesWhileItRuns: classic members are replaced one by one by members
+// of the consumer protocol, and back, and every record is seen.
+func TestGroupMigratesWhileItRuns(t *testing.T) {
+	const records = 1000
+	for _, balancer := range []kgo.GroupBalancer{kgo.RangeBalancer(), kgo.CooperativeStickyBalancer()} {
+		t.Run(balancer.ProtocolName(), func(t *testing.T) {
+			w := newCrew(t, 12)
+			kind := func() string {
+				for _, l := range w.b.front.opts.Groups.List() {
+					if l.ID == "g" {
+						return l.Type
+					}
+				}
+				return ""
+			}
+			old := func(name string) *hand { return w.hire(name, kgo.Balancers(balancer)) }
+			modern := func(name string) *hand { return w.hire(name, kgo.ServerSideBalancer()) }
+			produced := 0
+			work := func() {
+				w.produce(records)
+				produced += records
+				waitFor(t, "all records", func() bool { return w.distinct() == produced })
+			}
+			one, two := old("one"), old("two")
+			waitFor(t, "two classic owners", w.shared(one, two))
+			work()
+			three := modern("three")
+			waitFor(t, "three owners of both kinds", w.shared(one, two, three))
+			if k := kind(); k != "consumer" {
+				t.Errorf("the group is %s", k)
+			}
+			work()
+			one.end()
+			four := modern("four")
+			waitFor(t, "another three", w.shared(two, three, four))
+			two.end()
+			waitFor(t, "two modern owners", w.shared(three, four))
+			work()
+			five := old("five")
+			waitFor(t, "a classic one among them", w.shared(three, four, five))
+			three.end()
+			four.end()
+			waitFor(t, "the classic one alone", w.shared(five))
+			if k := kind(); k != "classic" {
+				t.Errorf("the group is %s", k)
+			}
+			work()
 		})
 	}
 }

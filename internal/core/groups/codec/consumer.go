@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"errors"
 	"time"
 
@@ -226,7 +225,7 @@ func readMember(id string, v *kbin.Reader) *consumer.Member {
 		if tag == tagClassicMember && t.Int8() == 1 {
 			c := &consumer.ClassicMember{Session: time.Duration(t.Int32()) * time.Millisecond}
 			for n := t.CompactArrayLen(); n > 0 && t.Ok(); n-- {
-				c.Protocols = append(c.Protocols, classic.Protocol{Name: t.CompactString(), Metadata: bytes.Clone(t.CompactBytes())})
+				c.Protocols = append(c.Protocols, classic.Protocol{Name: t.CompactString(), Metadata: append([]byte{}, t.CompactBytes()...)})
 				readTags(t, nil)
 			}
 			m.Classic = c

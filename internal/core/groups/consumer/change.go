@@ -129,9 +129,7 @@ func (g *Group) hold(was, is *Member) {
 		for _, set := range []Partitions{was.Assigned, was.Revoking} {
 			for id, ps := range set {
 				for _, p := range ps {
-					if s := (slot{id, p}); g.holders[s] == was.ID {
-						delete(g.holders, s)
-					}
+					delete(g.holders, slot{id, p})
 				}
 			}
 		}
@@ -156,4 +154,18 @@ func (g *Group) Undo(fx Effects) {
 		fx.undo[i].apply(g)
 	}
 	g.seen = 0 // what the topics mean for the group is to be looked at again
+	for _, c := range fx.clocks {
+		g.sessions[c.id] = c.session
+		g.wakeBy(c.session)
+		if !c.deadline.IsZero() {
+			g.deadline[c.id] = c.deadline
+			g.wakeBy(c.deadline)
+		}
+	}
+	for id := range g.sessions {
+		if g.members[id] == nil {
+			delete(g.sessions, id)
+			delete(g.deadline, id)
+		}
+	}
 }

@@ -141,7 +141,7 @@ func (g *Group) classicMember(id, instance string, generation int32) (*Member, r
 // behind says that a member has to rejoin: for a new epoch, or to give up
 // partitions, or because what it waits for is free.
 func (g *Group) behind(m *Member) bool {
-	if m.Epoch < g.epoch || m.State == Unrevoked {
+	if m.Epoch < g.epoch { // also while it is Unrevoked
 		return true
 	}
 	if m.State != Unreleased {

@@ -16,6 +16,8 @@ import (
 // Invariants:
 //   - a partition has at most one holder: the member that has it assigned, or has
 //     not said yet that it gave it up;
+//   - an Unrevoked member is behind the target's epoch, which is never ahead of the
+//     group's;
 //   - no epoch goes back, but for a member that leaves or joins anew;
 //   - the group changes by apply only, so that a replay gives the same group.
 

@@ -54,7 +54,14 @@ type Effects struct {
 	// group is to become a classic one.
 	Downgrade bool
 
-	undo []Change
+	undo   []Change
+	clocks []clocks // of members that were forgotten
+}
+
+// clocks are a member's session and deadline.
+type clocks struct {
+	id                string
+	session, deadline time.Time
 }
 
 // do makes a change.
@@ -187,6 +194,7 @@ func (g *Group) forget(m *Member, fx *Effects) {
 	fx.do(g, SetCurrent{m.ID, nil})
 	fx.do(g, SetTarget{m.ID, nil})
 	fx.do(g, SetMember{m.ID, nil})
+	fx.clocks = append(fx.clocks, clocks{m.ID, g.sessions[m.ID], g.deadline[m.ID]})
 	delete(g.sessions, m.ID)
 	delete(g.deadline, m.ID)
 }

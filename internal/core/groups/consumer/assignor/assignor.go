@@ -106,15 +106,14 @@ type load struct {
 func uniform(members []Member) Assignment {
 	u := &spread{members: members, as: empty(members), loads: make([]int, len(members))}
 	topics, by := subscribers(members)
-	for _, t := range topics {
-		u.fill(t, by[t.ID], u.keep(t, by[t.ID]))
+	free := make([][]int32, len(topics))
+	for k, t := range topics {
+		free[k] = u.keep(t, by[t.ID])
 	}
-	// Each pass only moves partitions from more to fewer, so this ends.
-	for moved := true; moved; {
-		moved = false
-		for _, t := range topics {
-			moved = u.level(t, by[t.ID]) || moved
-		}
+	for k, t := range topics {
+		u.fill(t, by[t.ID], free[k])
+	}
+	for u.level(topics, by) { // each step moves from more to fewer, so this ends
 	}
 	for _, m := range u.as {
 		for _, ps := range m {
@@ -174,32 +173,45 @@ func (u *spread) fill(t Topic, subs []int, free []int32) {
 	}
 }
 
-// level moves partitions of t from the most to the least loaded subscriber while
-// that makes a difference.
-func (u *spread) level(t Topic, subs []int) (moved bool) {
-	for {
-		from, to := -1, -1
-		for _, i := range subs {
-			if len(u.as[u.members[i].ID][t.ID]) > 0 && (from < 0 || u.loads[i] > u.loads[from]) {
-				from = i
+// level moves one partition to somebody with at least two fewer, from who has the
+// most; false when there is none to move. Who has the most goes first, so that
+// members that have no more than their share keep what they have.
+func (u *spread) level(topics []Topic, by map[model.TopicID][]int) bool {
+	least := make([]int, len(topics)) // the least loaded subscriber of each topic
+	for k, t := range topics {
+		least[k] = slices.MinFunc(by[t.ID], func(a, b int) int {
+			return cmp.Or(cmp.Compare(u.loads[a], u.loads[b]), cmp.Compare(a, b))
+		})
+	}
+	for _, from := range u.byLoad() {
+		has := u.as[u.members[from].ID]
+		for k, t := range topics {
+			if len(has[t.ID]) > 0 && u.loads[from]-u.loads[least[k]] >= 2 {
+				u.move(t.ID, from, least[k])
+				return true
 			}
-			if to < 0 || u.loads[i] < u.loads[to] {
-				to = i
-			}
 		}
-		if from < 0 || u.loads[from]-u.loads[to] < 2 {
-			return moved
-		}
-		ps := u.as[u.members[from].ID][t.ID]
-		last := len(ps) - 1
-		u.give(to, t.ID, ps[last])
-		if last == 0 {
-			delete(u.as[u.members[from].ID], t.ID)
-		} else {
-			u.as[u.members[from].ID][t.ID] = ps[:last]
-		}
-		u.loads[from]--
-		moved = true
+	}
+	return false
+}
+
+// byLoad lists the members, the most loaded first.
+func (u *spread) byLoad() []int {
+	order := make([]int, len(u.members))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(u.loads[b], u.loads[a]) })
+	return order
+}
+
+func (u *spread) move(t model.TopicID, from, to int) {
+	has := u.as[u.members[from].ID]
+	last := len(has[t]) - 1
+	u.give(to, t, has[t][last])
+	u.loads[from]--
+	if has[t] = has[t][:last]; last == 0 {
+		delete(has, t)
 	}
 }
 
