@@ -97,7 +97,7 @@ func runSuite(ctx context.Context, env *harness.Env, brokers *harness.Brokers, s
 			return err
 		}
 	}
-	broker, err := brokers.Start(ctx, s.name)
+	broker, err := brokers.Start(ctx, s.name, s.broker)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,12 @@ type Broker struct {
 	restart func() error
 }
 
+// Options are what a suite needs a broker to be set to.
+type Options struct {
+	Advertise  string // host told to clients; empty: 127.0.0.1
+	MaxMessage int    // bytes of the largest batch; 0: the default
+}
+
 // Brokers starts brokers of one kind.
 type Brokers struct {
 	env  *Env
@@ -50,31 +56,38 @@ func (e *Env) daybook() string { return filepath.Join(e.Cache, "bin", "daybook")
 func (e *Env) Daybook() string { return e.daybook() }
 
 // Start gives a suite a broker with an empty data folder.
-func (b *Brokers) Start(ctx context.Context, suite string) (*Broker, error) {
+func (b *Brokers) Start(ctx context.Context, suite string, o Options) (*Broker, error) {
 	dir := filepath.Join(b.env.Run, "brokers", suite)
 	switch b.kind {
 	case "daybook":
-		return startDaybook(ctx, b.env, dir, "127.0.0.1:0")
+		return startDaybook(ctx, b.env, dir, "127.0.0.1:0", o)
 	case "kafka":
-		return StartKafka(ctx, b.env, dir)
+		return StartKafka(ctx, b.env, dir, o)
 	}
 	return &Broker{Addr: b.kind, Kind: "given"}, nil
 }
 
-func startDaybook(ctx context.Context, env *Env, dir, listen string) (*Broker, error) {
+func startDaybook(ctx context.Context, env *Env, dir, listen string, o Options) (*Broker, error) {
 	addrs := filepath.Join(dir, "addresses.json")
 	log := filepath.Join(dir, "broker.log")
 	if err := os.RemoveAll(addrs); err != nil {
 		return nil, err
 	}
-	p, err := Start(Command{Log: log, Args: []string{env.daybook(), "serve", "--data", filepath.Join(dir, "data"),
-		"--kafka", listen, "--http", "127.0.0.1:0", "--addr-file", addrs}})
+	args := []string{env.daybook(), "serve", "--data", filepath.Join(dir, "data"),
+		"--kafka", listen, "--http", "127.0.0.1:0", "--addr-file", addrs}
+	if o.Advertise != "" {
+		args = append(args, "--advertise", o.Advertise)
+	}
+	if o.MaxMessage > 0 {
+		args = append(args, "--max-message-size", strconv.Itoa(o.MaxMessage))
+	}
+	p, err := Start(Command{Log: log, Args: args})
 	if err != nil {
 		return nil, err
 	}
 	b := &Broker{Kind: "daybook", Dir: dir, process: p}
 	b.restart = func() error {
-		next, err := startDaybook(ctx, env, dir, b.Addr)
+		next, err := startDaybook(ctx, env, dir, b.Addr, o)
 		if err == nil {
 			b.process = next.process
 		}

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -18,7 +19,7 @@ const kafkaHeap = "-Xmx768m"
 const kafkaConfig = `process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://127.0.0.1:%[1]d,CONTROLLER://127.0.0.1:%[2]d
-advertised.listeners=PLAINTEXT://127.0.0.1:%[1]d
+advertised.listeners=PLAINTEXT://%[4]s:%[1]d
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:%[2]d
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
@@ -30,16 +31,17 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 group.share.delivery.count.limit=10
+message.max.bytes=%[5]d
 `
 
 // StartKafka formats dir/data if it is empty and starts Kafka on free loopback ports.
-func StartKafka(ctx context.Context, env *Env, dir string) (*Broker, error) {
+func StartKafka(ctx context.Context, env *Env, dir string, o Options) (*Broker, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	config, data, log := filepath.Join(dir, "server.properties"), filepath.Join(dir, "data"), filepath.Join(dir, "broker.log")
 	if _, err := os.Stat(config); err != nil {
-		if err := formatKafka(ctx, env, config, data, log); err != nil {
+		if err := formatKafka(ctx, env, config, data, log, o); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +56,7 @@ func StartKafka(ctx context.Context, env *Env, dir string) (*Broker, error) {
 	}
 	b := &Broker{Addr: addr, Kind: "kafka", Dir: dir, process: p}
 	b.restart = func() error {
-		next, err := StartKafka(ctx, env, dir)
+		next, err := StartKafka(ctx, env, dir, o)
 		if err == nil {
 			b.process = next.process
 		}
@@ -63,7 +65,7 @@ func StartKafka(ctx context.Context, env *Env, dir string) (*Broker, error) {
 	return b, waitFor(ctx, p, log, func() bool { return reachable(addr) })
 }
 
-func formatKafka(ctx context.Context, env *Env, config, data, log string) error {
+func formatKafka(ctx context.Context, env *Env, config, data, log string, o Options) error {
 	broker, err := freePort()
 	if err != nil {
 		return err
@@ -72,7 +74,9 @@ func formatKafka(ctx context.Context, env *Env, config, data, log string) error 
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(config, fmt.Appendf(nil, kafkaConfig, broker, controller, data), 0o644); err != nil {
+	text := fmt.Appendf(nil, kafkaConfig, broker, controller, data,
+		cmp.Or(o.Advertise, "127.0.0.1"), cmp.Or(o.MaxMessage, 1048588))
+	if err := os.WriteFile(config, text, 0o644); err != nil {
 		return err
 	}
 	return Run(ctx, Command{Log: log, Args: []string{"java", "-cp", env.ClassPath(), "kafka.tools.StorageTool",
@@ -86,7 +90,8 @@ func kafkaAddr(config string) (string, error) {
 		return "", err
 	}
 	for line := range strings.Lines(string(text)) {
-		if addr, ok := strings.CutPrefix(strings.TrimSpace(line), "advertised.listeners=PLAINTEXT://"); ok {
+		if addr, ok := strings.CutPrefix(line, "listeners=PLAINTEXT://"); ok {
+			addr, _, _ = strings.Cut(addr, ",")
 			return addr, nil
 		}
 	}
@@ -104,7 +109,7 @@ func KafkaVerb(ctx context.Context, env *Env, verb, dir string) error {
 		if err := env.Install(ctx, PartJava); err != nil {
 			return err
 		}
-		b, err := StartKafka(ctx, env, dir)
+		b, err := StartKafka(ctx, env, dir, Options{})
 		if err != nil {
 			return err
 		}

@@ -5,12 +5,14 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.Properties;
+import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
@@ -103,8 +105,9 @@ public final class GroupMember {
         }
         try {
             consumer.commitSync();
-        } catch (WakeupException e) {
-            consumer.commitSync();
+        } catch (RebalanceInProgressException | CommitFailedException | WakeupException e) {
+            // The records stay this member's; its next commit covers them.
+            return;
         }
         committed = written;
         System.out.println("committed " + committed);

@@ -5,7 +5,7 @@ const { Kafka, CompressionTypes, Partitioners, logLevel } = require('kafkajs')
 require('./codecs').register()
 
 function connect(brokers) {
-  return new Kafka({ clientId: 'compat', brokers: brokers.split(','), logLevel: logLevel.ERROR })
+  return new Kafka({ clientId: 'compat', brokers: brokers.split(','), logLevel: logLevel.NOTHING })
 }
 
 async function produce(brokers, topic, path) {
@@ -32,7 +32,6 @@ async function consume(brokers, group, outPath, topics) {
     groupId: group,
     sessionTimeout: 10000,
     heartbeatInterval: 1000,
-    rebalanceTimeout: 10000,
   })
   const out = fs.openSync(outPath, 'a')
   let written = 0
