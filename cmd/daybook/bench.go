@@ -21,7 +21,7 @@ made for the run and deleted afterwards. MB are millions of bytes.`,
   daybook bench latency --rate 5000 --duration 30s --end-to-end
   daybook bench consume --records 1000000
   daybook bench disk --dir ./daybook-data --group-bytes 64KiB`,
-	}, benchProduce(g), benchConsume(g), benchLatency(g), benchDisk(g))
+	}, benchProduce(g), benchConsume(g), benchLatency(g), benchShare(g), benchDisk(g))
 }
 
 // bytesFlag is a flag that takes a size such as 64KiB.
@@ -94,6 +94,25 @@ the size that the run showed (from the broker's metrics page).`,
 		fill()
 		o.GroupBytes = *group
 		return bench.Produce(cmd.Context(), g, o)
+	}
+	return c
+}
+
+func benchShare(g *cli.Globals) *cobra.Command {
+	o := bench.ShareOptions{}
+	c := &cobra.Command{
+		Use:     "share",
+		Short:   "Measure how fast a share group works off a topic",
+		Long:    "Fill a topic and let the members of a share group (KIP-932) accept its records one\nby one. It works against any broker that has share groups.",
+		Example: "  daybook bench share --records 200000 --partitions 1 --members 8\n  daybook bench share --partitions 1 --members 8 --keys 10000 --key-order",
+		Args:    takes(),
+	}
+	fill := loadFlags(c, &o.Load, 200_000, 5*time.Millisecond)
+	c.Flags().IntVar(&o.Members, "members", 8, "members of the share group")
+	c.Flags().BoolVar(&o.KeyOrder, "key-order", false, "one record of a key at a time (Daybook only)")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		fill()
+		return bench.Share(cmd.Context(), g, o)
 	}
 	return c
 }
