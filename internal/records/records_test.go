@@ -80,6 +80,23 @@ func TestPlainSnappyBlockIsRead(t *testing.T) {
 	}
 }
 
+func TestFilterKeepsOffsetsAndEnd(t *testing.T) {
+	for codec := None; codec <= Zstd; codec++ {
+		b := sample(t, codec, 20)
+		b.SetBaseOffset(100)
+		got, err := Filter(b, 0, func(r Record) bool { return r.OffsetDelta%7 == 3 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.ValidCRC() || got.NumRecords() != 3 || got.LastOffset() != 119 || got.BaseOffset() != 100 || got.Compression() != None || got.Size() != len(got) || got.ProducerID() != 7 {
+			t.Fatalf("codec %d: %v", codec, got[:model.BatchHeaderSize])
+		}
+		if err := Check(got, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestMarkerRoundTrip(t *testing.T) {
 	for _, commit := range []bool{true, false} {
 		b := MarkerBatch(time.UnixMilli(5), 9, 3, Marker{Commit: commit, CoordinatorEpoch: 4})

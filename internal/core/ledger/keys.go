@@ -117,6 +117,20 @@ func (l *Ledger) requeue(s Span, count uint16) {
 	}
 }
 
+// Known gives the ready records of s below the end whose keys are known already, as
+// candidates, and the offset from which on records must be read to know theirs.
+func (l *Ledger) Known(s Span) (known []Candidate, from model.Offset) {
+	last := min(s.Last, l.end-1)
+	for o := l.NextReady(max(s.First, l.start)); o <= last; o = l.NextReady(o + 1) {
+		key, ok := l.keys.byHold[o]
+		if !ok {
+			return known, o
+		}
+		known = append(known, Candidate{Span: Span{o, o}, Key: key, Keyed: true})
+	}
+	return known, max(s.First, l.end)
+}
+
 // KeyHolder says which offset holds the key and how many wait behind it.
 func (l *Ledger) KeyHolder(key uint64) (holder model.Offset, waiting int, parked, ok bool) {
 	lock := l.keys.locks[key]

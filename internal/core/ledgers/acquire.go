@@ -32,6 +32,10 @@ type Fetched struct {
 // settled or in flight.
 const readsPerAcquire = 16
 
+// readBytes bounds one read, about: a member wants so many records, and more
+// bytes than hold those would be read for nothing.
+const readBytes = 1 << 20
+
 // Acquire gives member what is ready, durably: when it returns, a restart knows
 // that these records were delivered. It does not wait for records to come; an
 // empty answer means that there is nothing now (see Watch).
@@ -44,7 +48,7 @@ func (s *Subscription) Acquire(ctx context.Context, member string, w Want) (Fetc
 		if room == 0 {
 			return Fetched{}, nil
 		}
-		res, err := s.part.Read(ctx, next, w.Bytes, true, s.isolation())
+		res, err := s.part.Read(ctx, next, min(w.Bytes, readBytes), true, s.isolation())
 		if model.ClassOf(err) == model.ClassOutOfRange && next < res.LogStart {
 			s.skip(ledger.Span{First: next, Last: res.LogStart - 1})
 			from = res.LogStart
@@ -89,34 +93,30 @@ func (s *Subscription) take(ctx context.Context, member string, w Want, from mod
 	if err != nil {
 		return Fetched{}, err
 	}
-	var f Fetched
-	ch := make(chan error, 1)
-	s.mu.Lock()
-	l := looker{keyed: s.cfg.KeyOrder, delayHeader: s.cfg.DelayHeader, now: s.k.o.Now().UnixMilli()}
-	s.mu.Unlock()
-	if err := l.look(batches); err != nil {
+	if err := s.look(batches); err != nil {
 		return Fetched{}, err
 	}
+	ch := make(chan error, 1)
 	s.mu.Lock()
 	var all ledger.Changes
 	m := s.memberLocked(member)
 	left := w.Records
-	for _, b := range batches {
+	for i := range batches {
 		if left <= 0 {
 			break
 		}
-		got, changes := s.takeBatchLocked(m, w, b, left)
+		b := &batches[i]
+		var changes ledger.Changes
+		b.got, changes = s.takeBatchLocked(m, w, b, left)
 		all.Deltas, all.Dead = append(all.Deltas, changes.Deltas...), append(all.Dead, changes.Dead...)
-		if len(got) > 0 {
-			f.Data = append(f.Data, b.batch)
-		}
-		for _, d := range got {
-			left -= int(d.Len())
-		}
-		f.Deliveries = append(f.Deliveries, got...)
+		left -= b.taken()
 	}
 	s.commitLocked(joined(all), func(err error) { ch <- err })
 	s.mu.Unlock()
+	f, err := gathered(batches) // while the deltas are on their way to the disk
+	if err != nil {
+		return Fetched{}, err
+	}
 	select {
 	case err = <-ch:
 	case <-ctx.Done():
@@ -128,7 +128,36 @@ func (s *Subscription) take(ctx context.Context, member string, w Want, from mod
 	return f, nil
 }
 
-func (s *Subscription) takeBatchLocked(m ledger.Member, w Want, b looked, left int) ([]ledger.Delivery, ledger.Changes) {
+// gathered puts together what was acquired. Of a batch that is mostly not, only
+// the acquired records go out.
+func gathered(batches []looked) (f Fetched, err error) {
+	for i := range batches {
+		b := &batches[i]
+		n := b.taken()
+		if n == 0 {
+			continue
+		}
+		f.Deliveries = append(f.Deliveries, b.got...)
+		data := b.batch
+		if 2*n < int(data.NumRecords()) {
+			next := 0
+			data, err = records.Filter(data, 0, func(r records.Record) bool {
+				o := b.batch.BaseOffset() + model.Offset(r.OffsetDelta)
+				for next < len(b.got) && b.got[next].Last < o {
+					next++
+				}
+				return next < len(b.got) && b.got[next].First <= o
+			})
+			if err != nil {
+				return f, err
+			}
+		}
+		f.Data = append(f.Data, data)
+	}
+	return f, nil
+}
+
+func (s *Subscription) takeBatchLocked(m ledger.Member, w Want, b *looked, left int) ([]ledger.Delivery, ledger.Changes) {
 	if b.skip {
 		return nil, s.l.Skip(b.span)
 	}
@@ -140,7 +169,7 @@ func (s *Subscription) takeBatchLocked(m ledger.Member, w Want, b looked, left i
 		skipped = append(skipped, s.l.Skip(g).Deltas...)
 	}
 	cands := b.each
-	if cands == nil && b.gaps == nil {
+	if cands == nil {
 		cands = []ledger.Candidate{{Span: b.span}}
 	}
 	got, ch := s.l.Acquire(m, w.Until, cands, left)
@@ -156,6 +185,15 @@ type looked struct {
 	skip  bool
 	each  []ledger.Candidate // one per record, where records were looked at
 	gaps  []ledger.Span      // offsets without a record, likewise
+	got   []ledger.Delivery
+}
+
+// taken counts the records that were acquired.
+func (b *looked) taken() (n int) {
+	for _, d := range b.got {
+		n += int(d.Len())
+	}
+	return n
 }
 
 // split cuts what was read into batches, and finds the gaps, markers and aborted
@@ -206,15 +244,20 @@ var keySeed = maphash.MakeSeed()
 // KeyHash is the hash under which a ledger knows a record's key.
 func KeyHash(key []byte) uint64 { return maphash.Bytes(keySeed, key) }
 
-// looker gives each record of the batches as a candidate of its own, where the
-// subscription's order or delays need that.
+// looker turns records into candidates, where the subscription's order or delays
+// need to know them.
 type looker struct {
 	keyed       bool
 	delayHeader string
 	now         int64 // milliseconds
 }
 
-func (l looker) look(batches []looked) error {
+// look gives each record of the batches as a candidate of its own, if need be.
+// Records whose keys the ledger knows already are not read again.
+func (s *Subscription) look(batches []looked) error {
+	s.mu.Lock()
+	l := looker{keyed: s.cfg.KeyOrder, delayHeader: s.cfg.DelayHeader, now: s.k.o.Now().UnixMilli()}
+	s.mu.Unlock()
 	if !l.keyed && l.delayHeader == "" {
 		return nil
 	}
@@ -224,26 +267,42 @@ func (l looker) look(batches []looked) error {
 			continue
 		}
 		at := b.span.First
-		err := eachRecord(b.batch, func(o model.Offset, rec records.Record) error {
-			if o < at {
-				return nil
-			}
-			if o > at {
-				b.gaps = append(b.gaps, ledger.Span{First: at, Last: o - 1})
-			}
-			at = o + 1
-			c, err := l.candidate(b.batch, o, rec)
-			b.each = append(b.each, c)
-			return err
-		})
-		if err != nil {
+		if l.delayHeader == "" {
+			s.mu.Lock()
+			b.each, at = s.l.Known(b.span)
+			s.mu.Unlock()
+		}
+		if err := l.read(b, at); err != nil {
 			return err
 		}
-		if at <= b.span.Last {
-			b.gaps = append(b.gaps, ledger.Span{First: at, Last: b.span.Last})
+		if b.each == nil {
+			b.each = []ledger.Candidate{} // nothing here is to be had unseen
 		}
 	}
 	return nil
+}
+
+// read looks at the records of b from offset at on.
+func (l looker) read(b *looked, at model.Offset) error {
+	if at > b.span.Last {
+		return nil
+	}
+	err := eachRecord(b.batch, func(o model.Offset, rec records.Record) error {
+		if o < at {
+			return nil
+		}
+		if o > at {
+			b.gaps = append(b.gaps, ledger.Span{First: at, Last: o - 1})
+		}
+		at = o + 1
+		c, err := l.candidate(b.batch, o, rec)
+		b.each = append(b.each, c)
+		return err
+	})
+	if err == nil && at <= b.span.Last {
+		b.gaps = append(b.gaps, ledger.Span{First: at, Last: b.span.Last})
+	}
+	return err
 }
 
 func (l looker) candidate(b model.Batch, o model.Offset, rec records.Record) (ledger.Candidate, error) {
