@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -65,33 +62,4 @@ func (g *Globals) Limit(ctx context.Context) (context.Context, context.CancelFun
 		Err:  fmt.Errorf("no answer from %s within %s", g.Bootstrap, g.Timeout),
 		Hint: "Look at the broker's log, or wait longer with --timeout 60s.",
 	})
-}
-
-// probe opens and closes a TCP connection to the first seed that answers, so
-// that a broker that is not there is told from one that is slow.
-func (g *Globals) probe(ctx context.Context) error {
-	var failures []string
-	dialer := net.Dialer{Timeout: min(dialTimeout, g.Timeout)}
-	for _, seed := range g.Seeds() {
-		if _, _, err := net.SplitHostPort(seed); err != nil {
-			if strings.Contains(err.Error(), "missing port") {
-				seed = net.JoinHostPort(seed, "9092")
-			} else {
-				return Usagef("--bootstrap %q: %v; write it as host:port", seed, err)
-			}
-		}
-		conn, err := dialer.DialContext(ctx, "tcp", seed)
-		if err == nil {
-			return conn.Close()
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if op, ok := errors.AsType[*net.OpError](err); ok {
-			err = op.Err
-		}
-		failures = append(failures, fmt.Sprintf("%s (%v)", seed, err))
-	}
-	return Hintf(fmt.Errorf("no broker answers at %s", strings.Join(failures, ", ")),
-		"Start one with `daybook serve`, or name another with --bootstrap HOST:PORT.")
 }

@@ -56,6 +56,10 @@ func (s *Security) mechanism() (sasl.Mechanism, error) {
 	return nil, Usagef("--sasl-mechanism is %q: it must be plain, scram-sha-256 or scram-sha-512", s.Mechanism)
 }
 
+func (s *Security) wantsTLS() bool {
+	return s.TLS || s.TLSCA != "" || s.TLSCert != "" || s.TLSInsecure
+}
+
 func (s *Security) options() ([]kgo.Opt, error) {
 	var opts []kgo.Opt
 	m, err := s.mechanism()
@@ -65,7 +69,7 @@ func (s *Security) options() ([]kgo.Opt, error) {
 	if m != nil {
 		opts = append(opts, kgo.SASL(m))
 	}
-	if !s.TLS && s.TLSCA == "" && s.TLSCert == "" && !s.TLSInsecure {
+	if !s.wantsTLS() {
 		return opts, nil
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.TLSInsecure}

@@ -146,7 +146,7 @@ func TestTakenPort(t *testing.T) {
 	g, o := stopped(t)
 	g.Bootstrap, g.Timeout = l.Addr().String(), time.Second
 	r := Examine(t.Context(), g, o)
-	expect(t, r, "broker", Fail, "does not speak Kafka", "ss -ltnp")
+	expect(t, r, "broker", Fail, "is a web server", "ss -ltnp")
 	expect(t, r, "ports", Fail, "taken by another program: "+g.Bootstrap, "ss -ltnp")
 }
 

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -17,8 +18,12 @@ import (
 func (e *exam) broker(ctx context.Context) {
 	const check = "broker"
 	conn, err := e.g.Connect(ctx)
-	if err != nil {
+	if errors.Is(err, cli.ErrNoBroker) {
 		e.noBroker(check)
+		return
+	}
+	if err != nil {
+		e.add(check, Fail, "see which program listens there: `ss -ltnp`; check --tls and --sasl-mechanism", "%v", err)
 		return
 	}
 	defer conn.Close()
@@ -27,7 +32,7 @@ func (e *exam) broker(ctx context.Context) {
 	begin := time.Now()
 	meta, err := conn.Admin.BrokerMetadata(limited)
 	if err != nil {
-		e.add(check, Fail, "see which program listens there: `ss -ltnp`; check --tls and --sasl-mechanism", "something listens at %s, but does not speak Kafka's protocol: %v", e.g.Bootstrap, err)
+		e.add(check, Fail, "see which program listens there: `ss -ltnp`; check --tls and --sasl-mechanism", "%s: %v", e.g.Bootstrap, err)
 		return
 	}
 	e.answers = true

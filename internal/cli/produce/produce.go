@@ -368,7 +368,7 @@ func (r *run) explain(err error) error {
 		return cli.Hintf(fmt.Errorf("%s: no acknowledgement within %s", what, r.o.Delivery),
 			"Look whether the broker runs (`daybook doctor`), or wait longer with --delivery-timeout.")
 	case errors.Is(err, kerr.MessageTooLarge):
-		return cli.Hintf(fmt.Errorf("%s: a record is larger than the topic takes (%w)", what, err),
+		return cli.Hintf(fmt.Errorf("%s: a record is larger than the topic takes (MESSAGE_TOO_LARGE)", what),
 			"Raise the limit: `daybook topic alter %s --set max.message.bytes=N`.", r.o.Topic)
 	case strings.Contains(err.Error(), "invalid record partitioning choice"):
 		return cli.Hintf(fmt.Errorf("%s: a record names a partition that the topic does not have", what),
