@@ -102,17 +102,18 @@ func (g *group) tombstones(keys []offsets.Key) []statelog.Record {
 
 // dropLocked appends tombstones for offsets and removes them when durable.
 func (g *group) dropLocked(keys []offsets.Key, done func(error)) error {
-	return g.shard.log.Append(g.tombstones(keys), func(err error) {
+	var order uint64
+	err := g.shard.log.Append(g.tombstones(keys), func(err error) {
 		g.do(g.shard.c.opts.Now(), func(g *group, _ time.Time) answers {
-			if err == nil {
-				for _, k := range keys {
-					g.offsets.Remove(k)
-				}
-			}
+			g.offsets.Removed(order, keys, err == nil)
 			return nil
 		})
 		done(err)
 	})
+	if err == nil {
+		order = g.offsets.Removing(keys) // the callback waits for the lock
+	}
+	return err
 }
 
 func errReason(err error) refusal.Reason {

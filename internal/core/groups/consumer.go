@@ -119,7 +119,7 @@ func (g *group) upgradeLocked(now time.Time, in consumer.Heartbeat, ts *consumer
 		return answers{func() { reply(stored(r, err)) }}
 	}
 	as := g.effectsLocked(g.classic.Kill(now, refusal.RebalanceInProgress))
-	g.classic, g.consumer = nil, next
+	g.classic, g.consumer, g.image = nil, next, nil
 	g.shard.c.reportEvents(g.id, fx.Started, fx.Gone)
 	return as
 }
@@ -135,7 +135,7 @@ func (g *group) downgradeLocked(now time.Time, fx consumer.Effects, ts *consumer
 		return answers{func() { done(err) }}
 	}
 	g.shard.c.reportEvents(g.id, fx.Started, fx.Gone)
-	g.classic, g.consumer = next, nil
+	g.classic, g.consumer, g.image = next, nil, cfx.Save
 	cfx.Save = nil // it is stored with the above; nobody waits for it
 	return g.effectsLocked(cfx)
 }

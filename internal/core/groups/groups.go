@@ -95,11 +95,8 @@ func Open(ctx context.Context, cat *topics.Catalogue, o Options) (*Coordinator, 
 	cat.Watch(c.topicChanged)
 	run, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
-	c.done.Add(1)
-	go func() { // joined by Stop
-		defer c.done.Done()
-		c.run(run)
-	}()
+	c.done.Go(func() { c.run(run) }) // joined by Stop, both
+	c.done.Go(func() { c.keepShort(run) })
 	return c, nil
 }
 

@@ -380,3 +380,76 @@ func TestManyIdleGroups(t *testing.T) {
 	}
 	n.want("g4711", "t", 0, 4711)
 }
+
+// TestLogsAreKeptShort: a log that is mostly out of date is cut, and what counts is
+// there after a crash; a group with an open transaction is waited for.
+func TestLogsAreKeptShort(t *testing.T) {
+	n := newNode(t)
+	ctx := context.Background()
+	const group = "g"
+	s := n.shardOf(group)
+	length := func() int {
+		w := s.log.Partition().Watermarks()
+		return int(w.HighWatermark - w.LogStart)
+	}
+	member, generation := n.settle(group)
+	for i := range 500 {
+		res := n.tryCommit(Commit{Group: group, MemberID: member, Generation: generation, Retention: -1, Items: []CommitItem{
+			{Topic: "t", Partition: int32(i % 3), Offset: int64(i), LeaderEpoch: -1},
+		}})
+		if res.All != refusal.None {
+			t.Fatal(res.All)
+		}
+	}
+	n.must(s.shorten(ctx, 1000)) // not long enough
+	if length() < 500 {
+		t.Fatalf("%d records left", length())
+	}
+	n.must(s.shorten(ctx, 100))
+	if length() > 10 {
+		t.Errorf("%d records left", length())
+	}
+	n.must(s.shorten(ctx, 1)) // nothing is out of date now
+	look := func() {
+		t.Helper()
+		for p, offset := range []int64{498, 499, 497} {
+			n.want(group, "t", int32(p), offset)
+		}
+		if why := n.Heartbeat(group, member, "", generation); why != refusal.None {
+			t.Errorf("heartbeat: %v", why)
+		}
+	}
+	look()
+	n.crash()
+	look()
+
+	s = n.shardOf(group)
+	for i := range 100 {
+		n.stage(Commit{Group: group, Generation: -1}, 7, 0, int64(1000+i))
+	}
+	short := make(chan error, 1)
+	go func() { short <- s.shorten(ctx, 1) }()
+	n.marker(group, 7, 1, true)
+	n.must(<-short)
+	n.crash()
+	n.want(group, "t", 0, 1099)
+	n.want(group, "t", 1, 499)
+}
+
+func TestConsumerGroupLogsAreKeptShort(t *testing.T) {
+	n := newNode(t)
+	for range 60 {
+		n.beat("g", "a", 0, nil)
+		n.beat("g", "a", -1, nil)
+	}
+	r := n.beat("g", "b", 0, nil)
+	n.must(n.shardOf("g").shorten(context.Background(), 10))
+	w := n.OffsetsPartition("g").Watermarks()
+	if w.HighWatermark-w.LogStart > 10 {
+		t.Errorf("%d records left", w.HighWatermark-w.LogStart)
+	}
+	n.crash()
+	if got := n.beat("g", "b", r.Epoch, r.Assignment); got.Reason != refusal.None {
+		t.Errorf("after the crash: %+v", got)
+	}
+}

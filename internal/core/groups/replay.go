@@ -93,7 +93,7 @@ func (s *shard) replay(ctx context.Context, now time.Time) error {
 			r.g.consumer = r.consumer
 			r.consumer.Resume(now, s.c.consumerLimits(id).Session)
 		case r.saved != nil:
-			r.g.classic = classic.Restore(id, *r.saved, now)
+			r.g.classic, r.g.image = classic.Restore(id, *r.saved, now), r.saved
 		case r.g.offsets.Empty():
 			continue // deleted
 		default:

@@ -77,6 +77,7 @@ type group struct {
 	tickets  classic.Ticket
 	joins    map[classic.Ticket]func(classic.JoinReply)
 	syncs    map[classic.Ticket]func(classic.SyncReply)
+	image    *classic.Saved // of classic, as it was last appended
 	gone     bool
 }
 
@@ -183,6 +184,7 @@ func (g *group) storeLocked(s classic.Saved) answers {
 		})
 	})
 	if err == nil {
+		g.image = &s
 		return nil
 	}
 	c.opts.Log.Warn("group state refused", slog.String("group", g.id), slog.Any("err", err))

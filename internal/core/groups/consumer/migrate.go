@@ -83,6 +83,21 @@ func (g *Group) End() []Change {
 	return append(cs, SetTargetEpoch{0}, SetGroup{0, 0})
 }
 
+// Sum gives the changes that make the group as it is: what a log of it comes to.
+func (g *Group) Sum() []Change {
+	cs := []Change{SetGroup{g.epoch, g.hash}, SetTargetEpoch{g.assignmentEpoch}}
+	for _, m := range g.sorted() {
+		told := *m
+		told.State = 0
+		c := m.current()
+		cs = append(cs, SetMember{m.ID, &told}, SetCurrent{m.ID, &c})
+		if target, ok := g.target[m.ID]; ok {
+			cs = append(cs, SetTarget{m.ID, target})
+		}
+	}
+	return cs
+}
+
 // Description is a group as ConsumerGroupDescribe shows it.
 type Description struct {
 	State                  State

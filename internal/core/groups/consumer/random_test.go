@@ -234,7 +234,7 @@ func (w *world) store(fx Effects) {
 // restart is a start of the broker: what is stored is all there is.
 func (w *world) restart() {
 	g := New("g")
-	for _, c := range stored(w.copy) {
+	for _, c := range w.copy.Sum() {
 		g.Replay(c)
 	}
 	g.Resume(w.now, 20*time.Second)
@@ -277,8 +277,8 @@ func (w *world) check() {
 	if !maps.Equal(holders, g.holders) {
 		w.t.Errorf("holders %v, by the members %v", g.holders, holders)
 	}
-	if !reflect.DeepEqual(stored(g), stored(w.copy)) {
-		w.t.Errorf("live   %v\nreplay %v", stored(g), stored(w.copy))
+	if !reflect.DeepEqual(g.Sum(), w.copy.Sum()) {
+		w.t.Errorf("live   %v\nreplay %v", g.Sum(), w.copy.Sum())
 	}
 	owners := map[slot]*peer{}
 	for _, p := range w.peers {

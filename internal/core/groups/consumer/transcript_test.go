@@ -204,7 +204,7 @@ func (s *script) runClassic(t *testing.T, d *datadriven.TestData, out *strings.B
 	switch d.Cmd {
 	case "restart":
 		g := New("g")
-		for _, c := range s.stored() {
+		for _, c := range s.g.Sum() {
 			g.Replay(c)
 		}
 		g.Resume(s.now, 45*time.Second)
@@ -269,23 +269,6 @@ func (s *script) makeClassic(d *datadriven.TestData) *classic.Group {
 		})
 	}
 	return classic.Restore("g", saved, s.now)
-}
-
-// stored gives the changes that make the group of today.
-func (s *script) stored() []Change { return stored(s.g) }
-
-func stored(g *Group) []Change {
-	cs := []Change{SetGroup{g.epoch, g.hash}, SetTargetEpoch{g.assignmentEpoch}}
-	for _, m := range g.sorted() {
-		told := *m
-		told.State = 0
-		c := m.current()
-		cs = append(cs, SetMember{m.ID, &told}, SetCurrent{m.ID, &c})
-		if target, ok := g.target[m.ID]; ok {
-			cs = append(cs, SetTarget{m.ID, target})
-		}
-	}
-	return cs
 }
 
 func name(r refusal.Reason) string {

@@ -45,29 +45,37 @@ type Store struct {
 	committed map[string]map[int32]entry
 	txns      map[int64]*txn // by producer id
 	unstable  map[Key]int    // how many open transactions hold the key
-	writing   map[Key]int    // how many commits of the key are being stored
+	writing   map[Key]int    // how many commits and deletions of the key are being stored
 	order     uint64
 }
 
 // Write notes that commits have been appended, and gives their place in the order
 // for Written. Until then readers do not see them.
 func (s *Store) Write(cs []Commit) uint64 {
-	if s.writing == nil {
-		s.writing = map[Key]int{}
-	}
 	for _, c := range cs {
-		s.writing[c.Key]++
+		s.begin(c.Key)
 	}
 	s.order++
 	return s.order
 }
 
+func (s *Store) begin(k Key) {
+	if s.writing == nil {
+		s.writing = map[Key]int{}
+	}
+	s.writing[k]++
+}
+
+func (s *Store) finish(k Key) {
+	if s.writing[k]--; s.writing[k] <= 0 {
+		delete(s.writing, k)
+	}
+}
+
 // Written says that the commits of order are durable, or that they are not to be.
 func (s *Store) Written(order uint64, cs []Commit, ok bool) {
 	for _, c := range cs {
-		if s.writing[c.Key]--; s.writing[c.Key] <= 0 {
-			delete(s.writing, c.Key)
-		}
+		s.finish(c.Key)
 		if ok {
 			s.put(c.Key, entry{c.Offset, order})
 		}
@@ -158,8 +166,34 @@ func (s *Store) steady(k Key) {
 	}
 }
 
-// Remove takes a durable deletion of k. What a transaction staged for it goes too.
+// Removing notes that deletions of keys have been appended, and gives their place
+// in the order for Removed.
+func (s *Store) Removing(keys []Key) uint64 {
+	for _, k := range keys {
+		s.begin(k)
+	}
+	s.order++
+	return s.order
+}
+
+// Removed says that the deletions of order are durable, or that they are not to be.
+func (s *Store) Removed(order uint64, keys []Key, ok bool) {
+	for _, k := range keys {
+		s.finish(k)
+		if ok {
+			s.remove(k, order)
+		}
+	}
+}
+
+// Remove takes a durable deletion of k, as a replay does.
 func (s *Store) Remove(k Key) {
+	s.order++
+	s.remove(k, s.order)
+}
+
+// remove drops what came before order, also what a transaction staged.
+func (s *Store) remove(k Key, order uint64) {
 	if ps := s.committed[k.Topic]; ps != nil {
 		delete(ps, k.Partition)
 		if len(ps) == 0 {
@@ -167,7 +201,7 @@ func (s *Store) Remove(k Key) {
 		}
 	}
 	for id, t := range s.txns {
-		if _, ok := t.entries[k]; ok {
+		if e, ok := t.entries[k]; ok && e.order < order {
 			delete(t.entries, k)
 			s.steady(k)
 		}
@@ -198,6 +232,20 @@ func (s *Store) OfTopic(topic string, f func(Commit)) {
 	for p, e := range s.committed[topic] {
 		f(Commit{Key{topic, p}, e.Offset})
 	}
+}
+
+// Settled calls f with the durable offsets that nothing newer is on its way for; false,
+// and no call, when a transaction is open.
+func (s *Store) Settled(f func(Commit)) bool {
+	if len(s.unstable) > 0 {
+		return false
+	}
+	s.Each(func(c Commit) {
+		if s.writing[c.Key] == 0 {
+			f(c)
+		}
+	})
+	return true
 }
 
 // Keys gives every key that the log may hold a value for: durable, being stored or
