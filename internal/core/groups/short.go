@@ -3,7 +3,6 @@ package groups
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/core/groups/codec"
@@ -27,24 +26,6 @@ const (
 
 // errBusy: a group had a transaction open all the time; the next round tries again.
 var errBusy = errors.New("a transaction was open in a group all the time")
-
-// keepShort is the goroutine that looks after the length of the logs.
-func (c *Coordinator) keepShort(ctx context.Context) {
-	tick := time.NewTicker(shortInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for i, s := range c.shards {
-			if err := s.shorten(ctx, shortFloor); err != nil && ctx.Err() == nil {
-				c.opts.Log.Warn("group log not shortened", slog.Int("partition", i), slog.Any("err", err))
-			}
-		}
-	}
-}
 
 // shorten rewrites and cuts the log if it has at least floor records and most of
 // them are out of date.
@@ -97,10 +78,8 @@ func (g *group) rewriteSoon(ctx context.Context, done func(error)) (bool, error)
 		if ok || err != nil {
 			return appended, err
 		}
-		select {
-		case <-time.After(rewritePause):
-		case <-ctx.Done():
-			return false, ctx.Err()
+		if err := pause(ctx, rewritePause); err != nil {
+			return false, err
 		}
 	}
 	return false, errBusy

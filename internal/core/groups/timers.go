@@ -3,6 +3,7 @@ package groups
 import (
 	"container/heap"
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -85,6 +86,36 @@ func (c *Coordinator) run(ctx context.Context) {
 		case <-timer.C:
 		case <-sweep.C:
 			c.expireOffsets()
+		}
+	}
+}
+
+// pause waits for d, or for the end of ctx, which is the error then.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// keepShort is the goroutine that looks after the length of the logs.
+func (c *Coordinator) keepShort(ctx context.Context) {
+	tick := time.NewTicker(shortInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for i, s := range c.shards {
+			if err := s.shorten(ctx, shortFloor); err != nil && ctx.Err() == nil {
+				c.opts.Log.Warn("group log not shortened", slog.Int("partition", i), slog.Any("err", err))
+			}
 		}
 	}
 }
