@@ -122,6 +122,50 @@ func TestPlainRequestsAreBounded(t *testing.T) {
 	c.ended()
 }
 
+func fetchRequest(bytes int32) kmsg.Request {
+	r := kmsg.NewPtrFetchRequest()
+	r.SetVersion(11)
+	r.MaxBytes = bytes
+	return r
+}
+
+// TestSlowReadersGiveWay: answers that nobody reads take up the memory for
+// answers, until somebody else needs it.
+func TestSlowReadersGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Options{MaxAnswers: 8 << 20, WriteTimeout: time.Hour})
+		for range 20 {
+			f.dial().send(fetchRequest(4 << 20))
+		}
+		synctest.Wait()
+		if got := f.answers.inUse(); got > 8<<20 {
+			t.Errorf("%d bytes of answers are in memory, the bound is %d", got, 8<<20)
+		}
+		time.Sleep(2 * writeStall)
+		quick := f.dial()
+		id := quick.send(fetchRequest(4 << 20))
+		got, body := quick.receive()
+		if got != id || len(body) < answerLeast {
+			t.Errorf("answer to request %d with %d bytes", got, len(body))
+		}
+	})
+}
+
+func TestRoomComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Options{MaxAnswers: 8 << 20})
+		c := f.dial()
+		for range 20 {
+			c.send(fetchRequest(4 << 20))
+			c.receive()
+		}
+		synctest.Wait()
+		if got := f.answers.inUse(); got != 0 {
+			t.Errorf("%d bytes were not given back", got)
+		}
+	})
+}
+
 // TestIdleConnectionsAreCheap measures what an idle connection holds.
 func TestIdleConnectionsAreCheap(t *testing.T) {
 	const conns, limit = 2000, 12 << 10

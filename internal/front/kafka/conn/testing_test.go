@@ -68,6 +68,7 @@ func newFixture(t *testing.T, o Options) *fixture {
 	table, err := NewTable(
 		Start(3, 13, f.produce).Bulk(func(int16, []byte) (int, error) { return 1, nil }),
 		Start(0, 9, f.join).Parked(),
+		Handle(4, 18, f.fetch),
 		Handle(0, 13, f.metadata),
 		Handle(0, 5, f.versions),
 	)
@@ -119,6 +120,20 @@ func (f *fixture) metadata(_ context.Context, r *Request, _ *kmsg.MetadataReques
 	defer f.mu.Unlock()
 	f.served = append(f.served, r.Key)
 	return kmsg.NewPtrMetadataResponse(), nil
+}
+
+// bulk is an answer with as many bytes as its request asks for.
+type bulk struct {
+	*kmsg.FetchResponse
+	data []byte
+}
+
+func (b *bulk) AppendPieces(head []byte) [][]byte { return [][]byte{head, b.data} }
+
+func (f *fixture) fetch(_ context.Context, r *Request, in *kmsg.FetchRequest) (kmsg.Response, error) {
+	n := r.Room(int(in.MaxBytes))
+	r.Used(n)
+	return &bulk{kmsg.NewPtrFetchResponse(), make([]byte, n)}, nil
 }
 
 func (f *fixture) versions(context.Context, *Request, *kmsg.ApiVersionsRequest) (kmsg.Response, error) {
