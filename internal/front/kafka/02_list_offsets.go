@@ -93,11 +93,7 @@ func (s *Server) listOffset(ctx context.Context, p *partition.Partition, q *kmsg
 		}
 		return found, nil
 	}
-	found, err := p.OffsetForTime(ctx, q.Timestamp, iso)
-	if err != nil || found.Offset < 0 || found.Offset >= end {
-		return noOffset, err
-	}
-	return found, nil
+	return p.OffsetForTime(ctx, q.Timestamp, iso)
 }
 
 // partitionName is a partition as requests before topic ids name it.

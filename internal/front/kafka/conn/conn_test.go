@@ -144,13 +144,17 @@ func TestFrameLengthIsChecked(t *testing.T) {
 	for name, length := range map[string]uint32{
 		"negative": 1 << 31, "none": 0, "shorter than a header": 7, "above the limit": 1<<20 + 1, "HTTP": 0x47455420,
 	} {
-		t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t, Options{MaxFrame: 1 << 20})
 			c := f.dial()
+			start := time.Now()
 			if _, err := c.Write(binary.BigEndian.AppendUint32(nil, length)); err != nil {
 				t.Fatal(err)
 			}
 			c.ended()
+			if d := time.Since(start); d > 0 {
+				t.Errorf("%s: the connection ended after %v, not at once", name, d)
+			}
 		})
 	}
 }
