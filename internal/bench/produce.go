@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/cli"
@@ -32,7 +33,8 @@ type ProduceResult struct {
 	Seconds       float64    `json:"seconds"`
 	RecordsPerSec float64    `json:"records_per_second"`
 	MBPerSec      float64    `json:"mb_per_second"`
-	Latency       *Quantiles `json:"latency"` // from the hand-over to the client to the acknowledgement
+	Latency       *Quantiles `json:"latency"`            // from the hand-over to the client to the acknowledgement
+	ClientCPU     float64    `json:"client_cpu_seconds"` // processor time of this command; 0 when not told
 
 	Broker *BrokerUse  `json:"broker,omitempty"`
 	Disk   *DiskResult `json:"disk,omitempty"`
@@ -46,6 +48,7 @@ type BrokerUse struct {
 	BytesPerSync  int64   `json:"bytes_per_sync"` // of batches
 	WrittenBytes  int64   `json:"written_bytes"`  // to journal files, zeros ahead included, and to segments
 	Amplification float64 `json:"written_per_data_byte"`
+	CPU           float64 `json:"cpu_seconds"` // processor time of the broker
 }
 
 // Produce sends a load as fast as it goes (or at its rate) and prints what came
@@ -66,11 +69,13 @@ func Produce(ctx context.Context, g *cli.Globals, o ProduceOptions) error {
 	}
 	defer undo()
 	before, metricsErr := o.metrics(ctx)
+	cpu := cpuTime()
 	s, err := send(ctx, g, o.Load, topic, nil)
 	if err != nil {
 		return err
 	}
 	r := s.result(o.Load, topic)
+	r.ClientCPU = (cpuTime() - cpu).Seconds()
 	if details, err := conn.Topics(ctx, topic); err == nil {
 		r.Partitions = len(details[topic].Partitions)
 	}
@@ -96,6 +101,7 @@ const (
 	metricData     = "daybook_journal_data_bytes_total"
 	metricWritten  = "daybook_journal_written_bytes_total"
 	metricSegments = "daybook_segment_written_bytes_total"
+	metricCPU      = "process_cpu_seconds_total"
 )
 
 // metrics reads the broker's counters; nil when no page is named.
@@ -123,6 +129,7 @@ func (s *sent) result(l Load, topic string) *ProduceResult {
 func use(before, after cli.Metrics) *BrokerUse {
 	delta := func(name string) int64 { return int64(after[name] - before[name]) }
 	u := &BrokerUse{Syncs: delta(metricSyncs), DataBytes: delta(metricData), WrittenBytes: delta(metricWritten) + delta(metricSegments)}
+	u.CPU = after[metricCPU] - before[metricCPU]
 	if u.Syncs > 0 {
 		u.BytesPerSync = u.DataBytes / u.Syncs
 	}
@@ -181,6 +188,7 @@ func (r *ProduceResult) write(w io.Writer) error {
 	if r.Broker != nil {
 		fmt.Fprintf(w, "Broker:      %s, %s each; %.2f bytes written for each byte of data\n",
 			cli.Plural(r.Broker.Syncs, "fdatasync"), cli.Bytes(r.Broker.BytesPerSync), r.Broker.Amplification)
+		fmt.Fprintf(w, "Processor:   broker %.2f s, client %.2f s, of %d x %.2f s\n", r.Broker.CPU, r.ClientCPU, runtime.NumCPU(), r.Seconds)
 	}
 	if r.Disk != nil {
 		if err := r.Disk.write(w); err != nil {

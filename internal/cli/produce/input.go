@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -74,7 +75,7 @@ func (in Input) open(stdin io.Reader) (*source, error) {
 		s.headers = append(s.headers, kgo.RecordHeader{Key: k, Value: []byte(v)})
 	}
 	switch {
-	case !strings.Contains(" lines json hex base64 file ", " "+in.Format+" "):
+	case !slices.Contains([]string{"lines", "json", "hex", "base64", "file"}, in.Format):
 		return nil, cli.Usagef("--format is %q: it must be lines, json, hex, base64 or file", in.Format)
 	case in.Key != nil && in.KeyDelimiter != "":
 		return nil, cli.Usagef("--key and --key-delimiter exclude each other")
