@@ -326,3 +326,40 @@ func TestControlGroupLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestStopDoesNotWaitForLongPolls: members that wait for records and for a
+// rebalance are answered, not waited for.
+func TestStopDoesNotWaitForLongPolls(t *testing.T) {
+	b := start(t, options(vfs.NewMem(0)))
+	produce(t, b, "one")
+	var members []*kgo.Client
+	for range 3 {
+		c, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs().Kafka), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("orders"),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(time.Minute), kgo.DisableAutoCommit())
+		if err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, c)
+	}
+	t.Cleanup(func() {
+		for _, c := range members {
+			c.CloseAllowingRebalance()
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	got := make(chan struct{}, len(members))
+	for _, c := range members {
+		go func() {
+			if c.PollFetches(ctx).NumRecords() > 0 {
+				got <- struct{}{}
+			}
+		}()
+	}
+	<-got // one of them has the record; all long-poll or join
+	begin := time.Now()
+	stopNow(t, b)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the stop took %v", took)
+	}
+}
