@@ -50,8 +50,10 @@ func TestWhoSharesALimit(t *testing.T) {
 		shared bool // between u/c and u/d
 		users  bool // between u/c and v/c
 	}{
-		{Entity{User: AnyOther}, true, false}, {Entity{ClientID: AnyOther}, false, true},
-		{Entity{AnyOther, AnyOther}, false, false}, {Entity{User: Of("u")}, true, false},
+		{Entity{User: AnyOther}, true, false},
+		{Entity{ClientID: AnyOther}, false, true},
+		{Entity{AnyOther, AnyOther}, false, false},
+		{Entity{User: Of("u")}, true, false},
 	} {
 		f := newFixture()
 		f.set(tc.entity, Produce, 10)
@@ -124,8 +126,14 @@ func TestCheck(t *testing.T) {
 		v    float64
 		ok   bool
 	}{
-		{Produce, 1024, true}, {Produce, 0, false}, {Produce, -1, false}, {Fetch, 1.5, false}, {Request, 0.5, true},
-		{Mutation, 2.5, true}, {Request, math.NaN(), false}, {Request, math.Inf(1), false},
+		{Produce, 1024, true},
+		{Produce, 0, false},
+		{Produce, -1, false},
+		{Fetch, 1.5, false},
+		{Request, 0.5, true},
+		{Mutation, 2.5, true},
+		{Request, math.NaN(), false},
+		{Request, math.Inf(1), false},
 	} {
 		if err := tc.kind.Check(tc.v); (err == nil) != tc.ok {
 			t.Errorf("%v %v: %v", tc.kind, tc.v, err)

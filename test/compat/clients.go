@@ -26,16 +26,21 @@ func programs(env *harness.Env) []program {
 	return []program{
 		{"librdkafka", python("confluent_client.py"), quiet},
 		{"aiokafka", python("aiokafka_client.py"), quiet},
-		{"kafkajs", []string{"node", filepath.Join(env.Client("node"), "kafkajs_client.js")},
-			[]string{"NODE_PATH=" + env.NodeModules(), "KAFKAJS_NO_PARTITIONER_WARNING=1"}},
+		{
+			"kafkajs",
+			[]string{"node", filepath.Join(env.Client("node"), "kafkajs_client.js")},
+			[]string{"NODE_PATH=" + env.NodeModules(), "KAFKAJS_NO_PARTITIONER_WARNING=1"},
+		},
 		{"franz-go", []string{env.Franz()}, nil},
 	}
 }
 
 // java runs a class of Kafka's or ours with a small heap.
 func java(env *harness.Env, class string, args ...string) harness.Command {
-	return harness.Command{Args: append([]string{"java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", env.ClassPath(),
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", class}, args...)}
+	return harness.Command{Args: append([]string{
+		"java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", env.ClassPath(),
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", class,
+	}, args...)}
 }
 
 func flightClients(env *harness.Env) []flights.Client {

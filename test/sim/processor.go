@@ -34,7 +34,7 @@ func (w *world) processor(name string, rng *rand.Rand) {
 		p := &processing{world: w, name: fmt.Sprintf("%s/%d", name, life), rng: rng}
 		opts := []kgo.Opt{
 			kgo.ConsumeTopics(topicIn), kgo.ConsumerGroup(group), kgo.DisableAutoCommit(),
-			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 			kgo.SessionTimeout(sessionTimeout), kgo.HeartbeatInterval(time.Second), kgo.RebalanceTimeout(sessionTimeout),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(500 * time.Millisecond),
 		}

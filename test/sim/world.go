@@ -123,7 +123,8 @@ func (w *world) pause(rng *rand.Rand, d time.Duration) {
 // write has a client append a new value, and notes what becomes of it.
 func (w *world) write(cl interface {
 	Produce(context.Context, *kgo.Record, func(*kgo.Record, error))
-}, wr *history.Write, done func(error)) {
+}, wr *history.Write, done func(error),
+) {
 	wr.Value = w.values.Add(1)
 	w.Invoke(wr)
 	r := &kgo.Record{Topic: wr.Part.Topic, Partition: wr.Part.Index, Value: strconv.AppendInt(nil, wr.Value, 10)}

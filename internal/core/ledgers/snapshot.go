@@ -69,7 +69,7 @@ func (s *Subscription) snapshot() {
 	s.deltas = 0
 	s.writeSnapshotLocked(seq, snap, func(err error) { done <- err })
 	s.mu.Unlock()
-	<-done // the journal always answers, with an error when it stops
+	<-done //nolint:errcheck // the journal always answers; with an error only when it stops
 }
 
 // writeSnapshotLocked appends a snapshot's parts. Once they are durable the log

@@ -176,9 +176,16 @@ func TestDeleteRecordsRequest(t *testing.T) {
 		low    int64
 		code   codes.Code
 	}{
-		{"t", 0, 2, 2, 0}, {"t", 0, 1, 2, 0}, {"t", 0, -1, 3, 0}, {"t", 0, 4, -1, codes.OffsetOutOfRange}, {"t", 0, -2, -1, codes.OffsetOutOfRange},
-		{"t", 1, 0, -1, codes.UnknownTopicOrPartition}, {"missing", 0, 0, -1, codes.UnknownTopicOrPartition},
-		{"compacted", 0, 1, -1, codes.PolicyViolation}, {"both", 0, 1, 1, 0}, {"__consumer_offsets", 0, 0, -1, codes.InvalidTopicException},
+		{"t", 0, 2, 2, 0},
+		{"t", 0, 1, 2, 0},
+		{"t", 0, -1, 3, 0},
+		{"t", 0, 4, -1, codes.OffsetOutOfRange},
+		{"t", 0, -2, -1, codes.OffsetOutOfRange},
+		{"t", 1, 0, -1, codes.UnknownTopicOrPartition},
+		{"missing", 0, 0, -1, codes.UnknownTopicOrPartition},
+		{"compacted", 0, 1, -1, codes.PolicyViolation},
+		{"both", 0, 1, 1, 0},
+		{"__consumer_offsets", 0, 0, -1, codes.InvalidTopicException},
 	} {
 		if p := deleteRecords(t, c, tc.topic, tc.index, tc.before); p.ErrorCode != tc.code || p.LowWatermark != tc.low {
 			t.Errorf("%s-%d before %d: error %d, low watermark %d; want %d, %d", tc.topic, tc.index, tc.before, p.ErrorCode, p.LowWatermark, tc.code, tc.low)
@@ -478,11 +485,17 @@ func TestRow28DescribeConfigsResources(t *testing.T) {
 		name string
 		want codes.Code
 	}{
-		{kmsg.ConfigResourceTypeTopic, "t", 0}, {kmsg.ConfigResourceTypeTopic, "missing", codes.UnknownTopicOrPartition},
-		{kmsg.ConfigResourceTypeTopic, "a b", codes.InvalidTopicException}, {kmsg.ConfigResourceTypeBroker, "1", 0},
-		{kmsg.ConfigResourceTypeBroker, "", 0}, {kmsg.ConfigResourceTypeBroker, "2", codes.InvalidRequest},
-		{kmsg.ConfigResourceTypeGroupConfig, "g", 0}, {kmsg.ConfigResourceTypeGroupConfig, "", codes.InvalidRequest},
-		{kmsg.ConfigResourceTypeClientMetrics, "m", 0}, {kmsg.ConfigResourceTypeBrokerLogger, "1", codes.InvalidRequest}, {99, "x", codes.InvalidRequest},
+		{kmsg.ConfigResourceTypeTopic, "t", 0},
+		{kmsg.ConfigResourceTypeTopic, "missing", codes.UnknownTopicOrPartition},
+		{kmsg.ConfigResourceTypeTopic, "a b", codes.InvalidTopicException},
+		{kmsg.ConfigResourceTypeBroker, "1", 0},
+		{kmsg.ConfigResourceTypeBroker, "", 0},
+		{kmsg.ConfigResourceTypeBroker, "2", codes.InvalidRequest},
+		{kmsg.ConfigResourceTypeGroupConfig, "g", 0},
+		{kmsg.ConfigResourceTypeGroupConfig, "", codes.InvalidRequest},
+		{kmsg.ConfigResourceTypeClientMetrics, "m", 0},
+		{kmsg.ConfigResourceTypeBrokerLogger, "1", codes.InvalidRequest},
+		{99, "x", codes.InvalidRequest},
 	} {
 		for v := int16(1); v <= 4; v++ {
 			if r := describeConfigs(c, tc.typ, tc.name, v); r.ErrorCode != tc.want {

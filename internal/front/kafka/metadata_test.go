@@ -98,8 +98,11 @@ func TestRow23AutoCreate(t *testing.T) {
 		version         int16
 		created         bool
 	}{
-		{"true", "true", 12, true}, {"true", "false", 12, false}, {"false", "true", 12, false},
-		{"true", "not said", 3, true}, {"true", "false", 4, false},
+		{"true", "true", 12, true},
+		{"true", "false", 12, false},
+		{"false", "true", 12, false},
+		{"true", "not said", 3, true},
+		{"true", "false", 4, false},
 	} {
 		t.Run(fmt.Sprintf("broker %s, request %s", tc.broker, tc.request), func(t *testing.T) {
 			b := startBroker(t, func(b *broker) {

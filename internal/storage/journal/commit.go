@@ -87,10 +87,7 @@ func (j *Journal) process(items []item) (closed bool) {
 		}
 		n, err := j.commit(rest)
 		if err != nil {
-			if j.fail(err, rest) {
-				return true
-			}
-			return false
+			return j.fail(err, rest)
 		}
 		rest = rest[n:]
 	}

@@ -191,7 +191,6 @@ type checker struct {
 	got     map[int]int
 	lsn     map[int]model.LSN
 	last    map[model.PartitionID]int
-	order   []int
 	started bool
 }
 

@@ -179,8 +179,10 @@ func (r *recovery) probe(f *found) error {
 	h, err := s.Header()
 	switch {
 	case errors.Is(err, format.ErrVersion):
-		return &model.Error{Class: model.ClassUnsupported, Op: "open journal", Object: f.Path, Cause: err,
-			Detail: fmt.Sprintf("the file has format version %d, this Daybook reads up to %d; start a newer one", h.Version, format.Version)}
+		return &model.Error{
+			Class: model.ClassUnsupported, Op: "open journal", Object: f.Path, Cause: err,
+			Detail: fmt.Sprintf("the file has format version %d, this Daybook reads up to %d; start a newer one", h.Version, format.Version),
+		}
 	case err == nil && h.ID == f.ID && h.Kind != format.KindJournal:
 		f.header = errNotJournal
 		return nil

@@ -33,6 +33,6 @@ func diskSpace(dir string) (Space, error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return Space{}, &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	size := uint64(st.Bsize) //nolint:unconvert // the field's type differs between systems
+	size := uint64(st.Bsize) // the field's type differs between systems
 	return Space{Free: st.Bavail * size, Total: st.Blocks * size}, nil
 }

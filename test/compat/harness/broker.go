@@ -38,8 +38,10 @@ type Brokers struct {
 func NewBrokers(ctx context.Context, env *Env, kind string) (*Brokers, error) {
 	switch kind {
 	case "daybook":
-		err := Run(ctx, Command{Dir: env.Tree, Env: []string{"CGO_ENABLED=0"}, Log: env.setupLog("daybook"),
-			Args: []string{"go", "build", "-o", env.daybook(), "./cmd/daybook"}})
+		err := Run(ctx, Command{
+			Dir: env.Tree, Env: []string{"CGO_ENABLED=0"}, Log: env.setupLog("daybook"),
+			Args: []string{"go", "build", "-o", env.daybook(), "./cmd/daybook"},
+		})
 		return &Brokers{env, kind}, err
 	case "kafka":
 		return &Brokers{env, kind}, env.Install(ctx, PartJava)
@@ -73,8 +75,10 @@ func startDaybook(ctx context.Context, env *Env, dir, listen string, o Options) 
 	if err := os.RemoveAll(addrs); err != nil {
 		return nil, err
 	}
-	args := []string{env.daybook(), "serve", "--data", filepath.Join(dir, "data"),
-		"--kafka", listen, "--http", "127.0.0.1:0", "--addr-file", addrs}
+	args := []string{
+		env.daybook(), "serve", "--data", filepath.Join(dir, "data"),
+		"--kafka", listen, "--http", "127.0.0.1:0", "--addr-file", addrs,
+	}
 	if o.Advertise != "" {
 		args = append(args, "--advertise", o.Advertise)
 	}

@@ -49,8 +49,10 @@ func StartKafka(ctx context.Context, env *Env, dir string, o Options) (*Broker, 
 	if err != nil {
 		return nil, err
 	}
-	p, err := Start(Command{Log: log, Args: []string{"java", kafkaHeap, "-XX:+UseG1GC", "-cp", env.ClassPath(),
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "kafka.Kafka", config}})
+	p, err := Start(Command{Log: log, Args: []string{
+		"java", kafkaHeap, "-XX:+UseG1GC", "-cp", env.ClassPath(),
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "kafka.Kafka", config,
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +81,10 @@ func formatKafka(ctx context.Context, env *Env, config, data, log string, o Opti
 	if err := os.WriteFile(config, text, 0o644); err != nil {
 		return err
 	}
-	return Run(ctx, Command{Log: log, Args: []string{"java", "-cp", env.ClassPath(), "kafka.tools.StorageTool",
-		"format", "-t", "ZGF5Ym9vay1jb21wYXQtMQ", "-c", config}})
+	return Run(ctx, Command{Log: log, Args: []string{
+		"java", "-cp", env.ClassPath(), "kafka.tools.StorageTool",
+		"format", "-t", "ZGF5Ym9vay1jb21wYXQtMQ", "-c", config,
+	}})
 }
 
 // kafkaAddr reads the listener back, so that a restart keeps its address.

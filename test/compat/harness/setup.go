@@ -78,8 +78,10 @@ func (e *Env) installPython(ctx context.Context) error {
 		if err := Run(ctx, Command{Args: []string{"python3", "-m", "venv", dir}, Log: log}); err != nil {
 			return err
 		}
-		return Run(ctx, Command{Log: log, Args: []string{e.Python(), "-m", "pip", "install", "--quiet",
-			"--disable-pip-version-check", "--only-binary=:all:", "-r", requirements}})
+		return Run(ctx, Command{Log: log, Args: []string{
+			e.Python(), "-m", "pip", "install", "--quiet",
+			"--disable-pip-version-check", "--only-binary=:all:", "-r", requirements,
+		}})
 	}, requirements)
 }
 
@@ -98,8 +100,10 @@ func (e *Env) installNode(ctx context.Context) error {
 				return err
 			}
 		}
-		return Run(ctx, Command{Dir: dir, Log: e.setupLog("node"),
-			Args: []string{"npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"}})
+		return Run(ctx, Command{
+			Dir: dir, Log: e.setupLog("node"),
+			Args: []string{"npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"},
+		})
 	}, manifest, lock)
 }
 
@@ -118,8 +122,10 @@ func (e *Env) installJava(ctx context.Context) error {
 	pom := filepath.Join(e.Client("java"), "pom.xml")
 	lib := filepath.Join(e.Cache, "java", "lib")
 	if err := e.once(lib, func() error {
-		return Run(ctx, Command{Log: e.setupLog("java"), Args: []string{"mvn", "-q", "-B", "-f", pom,
-			"dependency:copy-dependencies", "-DoutputDirectory=" + lib}})
+		return Run(ctx, Command{Log: e.setupLog("java"), Args: []string{
+			"mvn", "-q", "-B", "-f", pom,
+			"dependency:copy-dependencies", "-DoutputDirectory=" + lib,
+		}})
 	}, pom); err != nil {
 		return err
 	}
@@ -138,8 +144,10 @@ func (e *Env) installJava(ctx context.Context) error {
 func (e *Env) Franz() string { return filepath.Join(e.Cache, "bin", "franz") }
 
 func (e *Env) buildFranz(ctx context.Context) error {
-	return Run(ctx, Command{Dir: e.Tree, Log: e.setupLog("franz"),
-		Args: []string{"go", "build", "-o", e.Franz(), "./test/compat/clients/franz"}})
+	return Run(ctx, Command{
+		Dir: e.Tree, Log: e.setupLog("franz"),
+		Args: []string{"go", "build", "-o", e.Franz(), "./test/compat/clients/franz"},
+	})
 }
 
 // Flights is the data set: lines of key, tab, value.

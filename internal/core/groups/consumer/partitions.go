@@ -60,7 +60,7 @@ func (a Partitions) plus(b Partitions) Partitions {
 }
 
 func (a Partitions) equal(b Partitions) bool {
-	return maps.EqualFunc(a, b, func(x, y []int32) bool { return slices.Equal(x, y) })
+	return maps.EqualFunc(a, b, slices.Equal[[]int32])
 }
 
 // within reports whether every partition of a is in b.

@@ -34,5 +34,5 @@ func (l *limitedLog) warn(msg string, attrs ...slog.Attr) {
 	if skipped > 0 {
 		attrs = append(attrs, slog.Int("left_out", skipped))
 	}
-	l.log.LogAttrs(context.Background(), slog.LevelWarn, msg, attrs...)
+	l.log.LogAttrs(context.Background(), slog.LevelWarn, msg, attrs...) //nolint:sloglint // the callers' messages are constant
 }
