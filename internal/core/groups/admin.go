@@ -44,7 +44,7 @@ func (c *Coordinator) Exists(id string) bool {
 // Describe shows one group of the classic protocol, or says why not: GroupNotFound
 // when there is none.
 func (c *Coordinator) Describe(id string) (d classic.Description, why refusal.Reason) {
-	if c.stopped.Load() {
+	if c.open(id) == refusal.CoordinatorNotAvailable {
 		return d, refusal.CoordinatorNotAvailable
 	}
 	why = refusal.GroupNotFound

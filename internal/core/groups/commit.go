@@ -234,8 +234,8 @@ type Fetched struct {
 
 // Fetch reads durable offsets. A group that does not exist has none; that is no error.
 func (c *Coordinator) Fetch(f Fetch) ([]Fetched, refusal.Reason) {
-	if c.stopped.Load() {
-		return nil, refusal.CoordinatorNotAvailable
+	if why := c.open(f.Group); why == refusal.CoordinatorNotAvailable {
+		return nil, why
 	}
 	var out []Fetched
 	why := refusal.None

@@ -179,7 +179,7 @@ func (c *Coordinator) noteUnstored(id string, err error) {
 // DescribeConsumer shows one group of the consumer protocol, with the topics by
 // which its partitions can be named; GroupNotFound when there is none.
 func (c *Coordinator) DescribeConsumer(id string) (d consumer.Description, ts *consumer.Topics, why refusal.Reason) {
-	if c.stopped.Load() {
+	if c.open(id) == refusal.CoordinatorNotAvailable {
 		return d, nil, refusal.CoordinatorNotAvailable
 	}
 	why = refusal.GroupNotFound

@@ -14,12 +14,8 @@ func (c *Coordinator) Join(id string, j classic.Join, reply func(classic.JoinRep
 	refuse := func(why refusal.Reason) {
 		reply(classic.JoinReply{Reason: why, MemberID: j.MemberID, Generation: -1})
 	}
-	if id == "" {
-		refuse(refusal.InvalidGroupID)
-		return
-	}
-	if c.stopped.Load() {
-		refuse(refusal.CoordinatorNotAvailable)
+	if why := c.open(id); why != refusal.None {
+		refuse(why)
 		return
 	}
 	j.Limits = c.classicLimits()
@@ -123,7 +119,7 @@ func (c *Coordinator) open(id string) refusal.Reason {
 	switch {
 	case id == "":
 		return refusal.InvalidGroupID
-	case c.stopped.Load():
+	case c.stopped.Load(), c.shardOf(id).unread != nil:
 		return refusal.CoordinatorNotAvailable
 	}
 	return refusal.None

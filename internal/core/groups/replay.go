@@ -15,13 +15,25 @@ import (
 	"github.com/daybook-mq/daybook/internal/core/statelog"
 )
 
-// replay rebuilds every shard from its partition.
+// replay rebuilds every shard from its partition. A partition that cannot be read
+// takes its own groups out of service, not the others: a group without the offsets
+// it had would begin anew, so it is better refused until the disk is mended.
 func (c *Coordinator) replay(ctx context.Context) error {
 	begin := c.opts.Now()
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.SetLimit(runtime.GOMAXPROCS(0))
 	for _, s := range c.shards {
-		eg.Go(func() error { return s.replay(ctx, begin) })
+		eg.Go(func() error {
+			err := s.replay(ctx, begin)
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+			s.unread = err
+			s.groups, s.txns = map[string]*group{}, map[int64]map[*group]bool{}
+			c.opts.Log.Error("groups of a damaged partition are out of service; see daybook log repair",
+				slog.Any("partition", s.log.Partition().ID()), slog.Any("err", err))
+			return nil
+		})
 	}
 	if err := eg.Wait(); err != nil {
 		return err
@@ -59,6 +71,11 @@ func (s *shard) replay(ctx context.Context, now time.Time) error {
 			return nil
 		}
 		ch, err := codec.Decode(e.Record)
+		if err != nil {
+			// Whole, but not a record of ours: whoever may write here wrote it.
+			s.c.opts.Log.Warn("record of a group passed over", slog.Int64("offset", int64(e.Offset)), slog.Any("err", err))
+			return nil
+		}
 		switch ch := ch.(type) {
 		case codec.GroupChange:
 			get(ch.Group).saved = ch.Saved
@@ -82,7 +99,7 @@ func (s *shard) replay(ctx context.Context, now time.Time) error {
 			r.g.offsets.Stage(e.ProducerID, e.ProducerEpoch, []offsets.Commit{cm})
 			s.noteTxn(e.ProducerID, r.g, true)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return err

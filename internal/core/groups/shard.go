@@ -19,6 +19,8 @@ type shard struct {
 	// immutable
 	c   *Coordinator
 	log *statelog.Log
+	// unread is why the partition could not be read back; set before the first request.
+	unread error
 
 	mu     sync.RWMutex
 	groups map[string]*group

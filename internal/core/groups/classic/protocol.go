@@ -2,6 +2,7 @@ package classic
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -32,17 +33,17 @@ func (m *member) sameProtocols(ps []Protocol) bool {
 	return true
 }
 
-// common reports whether all members but except offer name.
-func (g *Group) common(name string, except *member) bool {
+// offered counts the members that offer each protocol.
+func (g *Group) offered() map[string]int {
+	n := map[string]int{}
 	for _, m := range g.order {
-		if m == except {
-			continue
-		}
-		if _, ok := m.offers(name); !ok {
-			return false
+		for i, p := range m.protocols {
+			if !slices.ContainsFunc(m.protocols[:i], func(q Protocol) bool { return q.Name == p.Name }) {
+				n[p.Name]++
+			}
 		}
 	}
-	return true
+	return n
 }
 
 // supports reports whether somebody with this type and these protocols may join.
@@ -53,22 +54,18 @@ func (g *Group) supports(protocolType string, ps []Protocol) bool {
 	if protocolType != g.protocolType {
 		return false
 	}
-	for _, p := range ps {
-		if g.common(p.Name, nil) {
-			return true
-		}
-	}
-	return false
+	offered := g.offered()
+	return slices.ContainsFunc(ps, func(p Protocol) bool { return offered[p.Name] == len(g.order) })
 }
 
 // elect chooses the protocol: of those that all members offer, the one that most
 // members like best; the earlier vote breaks a tie.
 func (g *Group) elect() string {
-	votes := map[string]int{}
+	votes, offered := map[string]int{}, g.offered()
 	best := ""
 	for _, m := range g.order {
 		for _, p := range m.protocols {
-			if g.common(p.Name, m) {
+			if offered[p.Name] == len(g.order) {
 				votes[p.Name]++
 				break
 			}
