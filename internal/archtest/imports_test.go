@@ -51,11 +51,11 @@ var layers = []layer{
 	{"cmd/daybook", []string{"internal/app", "internal/cli", "internal/bench", "internal/doctor", "internal/config", "internal/obs", "internal/model", "internal/storage"}, "commands hold flags and arguments, no logic"},
 	{"daybooktest", leavesAnd("internal/app", "internal/storage/vfs"), "the public test broker is the real one, started in process"},
 	{"test", []string{"internal", "daybooktest", "test", "cmd"}, "tests across packages may look anywhere"},
-	{"examples", []string{"daybooktest", "inbox", "outbox", "retry", "partition"}, "examples use what applications use"},
+	{"examples", []string{"examples", "daybooktest", "inbox", "outbox", "retry", "partitioner"}, "examples use what applications use"},
 	{"inbox", []string{"inbox"}, "public helpers must not drag the broker into an application"},
 	{"outbox", []string{"outbox"}, "public helpers must not drag the broker into an application"},
 	{"retry", []string{"retry"}, "public helpers must not drag the broker into an application"},
-	{"partition", []string{"partition"}, "public helpers must not drag the broker into an application"},
+	{"partitioner", []string{"partitioner"}, "public helpers must not drag the broker into an application"},
 }
 
 func layerOf(dir string) (layer, bool) {
@@ -129,6 +129,7 @@ var clockReaders = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFun
 // clock, if nobody gave them one, and wake by timers, so that the machines need not.
 var clockOwners = []string{
 	"internal/core/groups/groups.go",
+	"internal/core/groups/short.go",
 	"internal/core/groups/timers.go",
 	"internal/core/ledgers/timers.go",
 	"internal/core/sharegroups/tick.go",
