@@ -52,7 +52,7 @@ fuzz: ## fuzz one target for FUZZTIME: TARGET=FuzzFile PKG=./internal/config
 	$(GO) test -run '^$$' -fuzz '^$(TARGET)$$' -fuzztime $(FUZZTIME) $(PKG)
 
 sim: ## the seeded simulator: SEED=1 ROUNDS=100
-	$(GO) test -count=1 ./test/sim -args -seed=$(SEED) -rounds=$(ROUNDS)
+	$(GO) test -count=1 ./test/sim ./test/sim/shares -args -seed=$(SEED) -rounds=$(ROUNDS)
 
 bench: ## benchmarks of the hot paths, against main where a result is kept
 	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./internal/... | tee bench.txt
@@ -61,8 +61,8 @@ bench: ## benchmarks of the hot paths, against main where a result is kept
 compat: build ## real clients of other languages against the built broker
 	test/compat/run
 
-golden: ## write the golden files anew; look at the diff
-	$(GO) test ./... -run 'Golden|Transcript' -args -rewrite
+golden: ## write the golden files and transcripts anew; look at the diff
+	$(GO) test -count=1 $$(grep -rlE 'datadriven"|"rewrite"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -args -rewrite
 
 cross: ## check that every platform builds
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \

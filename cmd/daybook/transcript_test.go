@@ -16,7 +16,7 @@ import (
 	"github.com/daybook-mq/daybook/internal/cli"
 )
 
-var update = flag.Bool("update", false, "rewrite the transcripts with what the commands print now")
+var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts with what the commands print now")
 
 // result is what one command line printed and how it ended.
 type result struct {
@@ -72,14 +72,14 @@ func replay(t *testing.T, file string) {
 		}
 	}
 	text := strings.TrimRight(got.String(), "\n") + "\n"
-	if *update {
+	if *rewrite {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if text != string(data) {
-		t.Errorf("%s differs; `go test ./cmd/daybook -run TestTranscripts -update` rewrites it.\n%s", file, firstDifference(string(data), text))
+		t.Errorf("%s differs; `go test ./cmd/daybook -run TestTranscripts -args -rewrite` rewrites it.\n%s", file, firstDifference(string(data), text))
 	}
 }
 
