@@ -38,5 +38,6 @@ type journalFile struct {
 	// Written by the committer (or by recovery), read by the keeper once sealed.
 	logs    []*Log // whose extents lie here, each once
 	entries int
+	runs    int   // entries that do not lie right behind their log's one before
 	bytes   int64 // of batches
 }

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// bulkEntry and bulkShare are the mean sizes, of an entry and of a log's
-	// share, from which on a journal file is adopted as it is.
-	bulkEntry = 8 << 10
+	// bulkRun and bulkShare are the mean sizes, of what of a log lies together
+	// and of a log's share, from which on a journal file is adopted as it is.
+	bulkRun   = 8 << 10
 	bulkShare = 32 << 10
 	// gatherEntries and gatherAge bound the wait for more sealed files, beside
 	// a quarter of the journal cap.
@@ -34,7 +34,7 @@ type sealedFile struct {
 // bulk reports that the file's extents are long enough to stay where they are.
 func (f *sealedFile) bulk() bool {
 	c := f.content
-	return c != nil && c.bytes >= int64(c.entries)*bulkEntry && c.bytes >= int64(len(c.logs))*bulkShare
+	return c != nil && c.bytes >= int64(c.runs)*bulkRun && c.bytes >= int64(len(c.logs))*bulkShare
 }
 
 // step is what to do with the oldest sealed files.
@@ -180,8 +180,8 @@ func (s *Store) adopt(f *sealedFile) error {
 	in, logs := contentOf([]*sealedFile{f})
 	var idx index.Builder
 	for _, l := range logs {
-		for _, e := range l.takeShare(in).extents {
-			idx.Add(l.id, e.block())
+		for _, b := range joined(l.takeShare(in).extents) {
+			idx.Add(l.id, b)
 		}
 	}
 	seg := &segment{data: f.content.file, idx: s.files.Add(f.ID, s.path(f.ID, extIndex)), size: f.Bytes, adopted: true}
@@ -192,6 +192,23 @@ func (s *Store) adopt(f *sealedFile) error {
 	s.swap(in, logs, []made{{seg, runs}})
 	s.keeper.adopted += f.Bytes
 	return s.journal.Release(f.ID)
+}
+
+// joined gives the extents of one file as blocks, those that lie together as one.
+func joined(extents []extent) []index.Block {
+	blocks := make([]index.Block, 0, len(extents))
+	for _, e := range extents {
+		b := e.block()
+		if n := len(blocks); n > 0 {
+			p := blocks[n-1]
+			if p.Pos+int64(p.Len) == b.Pos && p.Last+1 == b.Base && p.Len+b.Len <= blockBytes {
+				blocks[n-1] = index.Join(p, b)
+				continue
+			}
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
 }
 
 // swap puts the spans of new segments in the place of the extents in files.

@@ -38,8 +38,9 @@ type Log struct {
 	epoch       int32 // leader epoch of the last batch replayed
 
 	// The committer's (recovery's, before it runs): the journal file that lists
-	// this log already.
+	// this log already, and where the newest entry ends there.
 	lastFile *journalFile
+	lastPos  int64
 }
 
 // ID names the partition.

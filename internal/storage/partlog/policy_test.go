@@ -46,10 +46,10 @@ func TestNextStep(t *testing.T) {
 	now := epoch2020
 	const mib = 1 << 20
 	file := func(bulk bool, age time.Duration) *sealedFile {
-		f := &sealedFile{Sealed: journal.Sealed{Bytes: 64 * mib}, content: &journalFile{entries: 100_000, bytes: 60 * mib}, at: now.Add(-age)}
+		f := &sealedFile{Sealed: journal.Sealed{Bytes: 64 * mib}, content: &journalFile{entries: 100_000, runs: 100_000, bytes: 60 * mib}, at: now.Add(-age)}
 		f.content.logs = make([]*Log, 100)
 		if bulk {
-			f.content.entries = 1000
+			f.content.runs = 1000
 		}
 		return f
 	}

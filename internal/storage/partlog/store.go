@@ -151,9 +151,13 @@ func (s *Store) extentOf(l *Log, e *storage.Entry, crc uint32, sl *slot) extent 
 		s.current = jf
 	}
 	if l.lastFile != jf {
-		l.lastFile = jf
+		l.lastFile, l.lastPos = jf, 0
 		jf.logs = append(jf.logs, l)
 	}
+	if e.At.Pos != l.lastPos {
+		jf.runs++
+	}
+	l.lastPos = e.At.Pos + int64(len(e.Data))
 	jf.entries++
 	jf.bytes += int64(len(e.Data))
 	return extent{
