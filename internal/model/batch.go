@@ -124,6 +124,22 @@ func (b Batch) StampLogAppendTime(ms int64) {
 	b.SealCRC()
 }
 
+// SetMaxTimestamp and SetTimeFlags are for compaction, which makes a batch anew:
+// SealCRC must follow.
+func (b Batch) SetMaxTimestamp(ms int64) { binary.BigEndian.PutUint64(b[posMaxTimestamp:], uint64(ms)) }
+
+// SetTimeFlags sets the timestamp type, and whether FirstTimestamp is a delete horizon.
+func (b Batch) SetTimeFlags(logAppendTime, deleteHorizon bool) {
+	a := b.Attributes() &^ (attrLogAppendTime | attrDeleteHorizon)
+	if logAppendTime {
+		a |= attrLogAppendTime
+	}
+	if deleteHorizon {
+		a |= attrDeleteHorizon
+	}
+	binary.BigEndian.PutUint16(b[posAttributes:], uint16(a))
+}
+
 // SealCRC computes and stores the checksum.
 func (b Batch) SealCRC() {
 	binary.BigEndian.PutUint32(b[posCRC:], crc32.Checksum(b[posAttributes:], Castagnoli))

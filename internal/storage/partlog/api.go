@@ -81,6 +81,14 @@ type Policy struct {
 	Compact        bool // cleanup.policy contains compact
 	SegmentBytes   int64
 	SegmentTime    time.Duration
+
+	// For Compact: how much of the log must be dirty (0 means 0.5), how long a
+	// record stays uncompacted at least and at most, and how long a tombstone or
+	// marker is kept after it has lost its purpose.
+	MinDirtyRatio    float64
+	MinCompactionLag time.Duration
+	MaxCompactionLag time.Duration
+	DeleteRetention  time.Duration
 }
 
 // Recovered is what a partition needs to rebuild its state: the newest snapshot

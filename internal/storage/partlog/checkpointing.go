@@ -111,7 +111,7 @@ func (l *Log) checkpoint() (p checkpoint.Partition, ok bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.Start, p.End = l.Start(), l.End()
+	p.Start, p.End, p.Clean = l.Start(), l.End(), l.clean
 	used := p.End > 0 || len(p.Snapshot) > 0
 	return p, used && !l.dropped
 }

@@ -85,7 +85,11 @@ type share struct {
 func (l *Log) takeShare(in map[*journalFile]bool) share {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.leadingLocked(in)
+	return l.shareLocked(l.leadingLocked(in))
+}
+
+// shareLocked copies the first n extents.
+func (l *Log) shareLocked(n int) share {
 	sh := share{log: l, extents: slices.Clone(l.extents[:n]), data: make([][]byte, n)}
 	for i, e := range sh.extents {
 		sh.bytes += int64(e.size)
@@ -160,7 +164,7 @@ func (s *Store) flush(ctx context.Context, files []*sealedFile) error {
 		if err == nil {
 			err = sh.each(func(b index.Block, data []byte) error {
 				s.pace(ctx, len(data))
-				return out.w.add(l.id, b, data)
+				return out.add(l.id, b, data)
 			})
 		}
 		if err != nil {
@@ -213,24 +217,31 @@ func joined(extents []extent) []index.Block {
 
 // swap puts the spans of new segments in the place of the extents in files.
 func (s *Store) swap(in map[*journalFile]bool, logs []*Log, done []made) {
-	spans := s.addSegments(done)
+	s.addSegments(done)
+	spans := spansOf(done)
 	for _, l := range logs {
 		l.settle(in, spans[l.id])
 	}
 }
 
-// addSegments registers new segments and gives their spans by partition.
-func (s *Store) addSegments(done []made) map[model.PartitionID][]span {
-	spans := make(map[model.PartitionID][]span)
+// addSegments registers new segments.
+func (s *Store) addSegments(done []made) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range done {
 		s.segments[m.seg.id()] = m.seg
+	}
+	s.stats.spansChanged.Store(true)
+}
+
+// spansOf gives the spans of new segments by partition.
+func spansOf(done []made) map[model.PartitionID][]span {
+	spans := make(map[model.PartitionID][]span)
+	for _, m := range done {
 		for _, r := range m.runs {
 			spans[r.Part] = append(spans[r.Part], spanOf(m.seg, r))
 		}
 	}
-	s.stats.spansChanged.Store(true)
 	return spans
 }
 
@@ -265,7 +276,8 @@ type output struct {
 	done []made
 }
 
-// begin makes w the segment for the next log, which brings bytes.
+// begin makes w the segment for the next log or series, which brings bytes and
+// becomes a run of its own.
 func (o *output) begin(p model.PartitionID, bytes int64) error {
 	solo := bytes >= o.s.o.soloBytes()
 	if o.w != nil && (solo || o.solo || o.w.size()+bytes > o.s.o.mixedBytes()) {
@@ -275,11 +287,27 @@ func (o *output) begin(p model.PartitionID, bytes int64) error {
 	}
 	o.solo = solo
 	if o.w != nil {
+		o.w.breakRun()
 		return nil
 	}
 	var err error
 	o.w, err = o.s.createSegment()
 	return err
+}
+
+// add writes a block of the log that was begun. A log that is larger than a file
+// may be is spread over several.
+func (o *output) add(p model.PartitionID, b index.Block, data []byte) error {
+	if o.solo && o.w.size() >= o.s.o.mixedBytes() {
+		if err := o.end(); err != nil {
+			return err
+		}
+		var err error
+		if o.w, err = o.s.createSegment(); err != nil {
+			return err
+		}
+	}
+	return o.w.add(p, b, data)
 }
 
 // end finishes the segment that is being written.
@@ -310,6 +338,9 @@ func (o *output) abort() error {
 		err = o.w.abort()
 	}
 	for _, m := range o.done {
+		o.s.blocks.Forget(m.seg.idx)
+		m.seg.data.Retire(func() {})
+		m.seg.idx.Retire(func() {})
 		err = errors.Join(err, o.s.removeSegment(m.seg))
 	}
 	return err

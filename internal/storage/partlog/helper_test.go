@@ -94,6 +94,10 @@ func entry(p model.PartitionID, b model.Batch) storage.Entry {
 	}
 }
 
+func groupOf(done func(error), entries ...storage.Entry) *storage.Group {
+	return &storage.Group{Entries: entries, Done: func(_ model.LSN, err error) { done(err) }}
+}
+
 // plain is a batch without producer whose payload is size bytes of fill.
 func plain(n, size int, fill byte, ts int64) testBatch {
 	payload := make([]byte, size)

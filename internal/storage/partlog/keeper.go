@@ -47,7 +47,9 @@ type keeper struct {
 
 	lookForMerge bool
 	unmergeable  map[model.PartitionID]bool // their batches are damaged
+	compaction   time.Time                  // when logs to compact were last looked for
 	pacer        pacer
+	nested       bool // settling in the middle of longer work
 }
 
 // sealed takes a file over from the journal. It runs on the committer's goroutine.
@@ -125,12 +127,30 @@ func (s *Store) work(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.settleAll(ctx); err != nil {
+		return err
+	}
+	if err := s.compactionRound(ctx); err != nil {
+		return err
+	}
 	for more := true; more; {
 		var err error
-		if more, err = s.settleOldest(ctx); err == nil && !more {
-			more, err = s.mergeRound(ctx)
+		if more, err = s.mergeRound(ctx); err != nil {
+			return err
 		}
-		if err != nil {
+		if err := s.settleAll(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleAll settles the sealed journal files that it is time for, takes the
+// checkpoint that gives them back, and removes what is not needed any more.
+func (s *Store) settleAll(ctx context.Context) error {
+	for more := true; more; {
+		var err error
+		if more, err = s.settleOldest(ctx); err != nil {
 			return err
 		}
 		if s.checkpointDue() {

@@ -34,6 +34,10 @@ type Log struct {
 	policy      Policy
 	snapshotter Snapshotter
 	onStart     func(model.Offset)
+	compaction  func() CompactionView
+	clean       model.Offset // compaction has been through below this
+	horizon     int64        // when the earliest tombstone or marker may go, ms; 0: none known
+	stuckAt     model.Offset // end of the input of a compaction that got nowhere
 	recovered   Recovered
 	epoch       int32 // leader epoch of the last batch replayed
 
@@ -171,7 +175,7 @@ func (l *Log) drop() {
 	l.forgetBelowLocked(1<<63 - 1)
 	l.dropped = true
 	l.start.Store(l.end.Load())
-	l.recovered, l.snapshotter, l.onStart = Recovered{}, nil, nil
+	l.recovered, l.snapshotter, l.onStart, l.compaction = Recovered{}, nil, nil, nil
 }
 
 // shrink gives memory back after a large list has become short.

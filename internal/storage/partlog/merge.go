@@ -185,7 +185,7 @@ func (s *Store) merge(ctx context.Context, work []series) error {
 	for _, m := range work {
 		err := out.begin(m.log.id, m.bytes())
 		if err == nil {
-			err = s.copySeries(ctx, m, out.w)
+			err = s.copySeries(ctx, m, &out)
 		}
 		if err != nil {
 			return errors.Join(err, out.abort())
@@ -195,7 +195,8 @@ func (s *Store) merge(ctx context.Context, work []series) error {
 	if err != nil {
 		return errors.Join(err, out.abort())
 	}
-	spans := s.addSegments(done)
+	s.addSegments(done)
+	spans := spansOf(done)
 	for _, m := range work {
 		m.log.replace(m.spans, spans[m.log.id])
 	}
@@ -205,18 +206,17 @@ func (s *Store) merge(ctx context.Context, work []series) error {
 }
 
 // copySeries writes the blocks of a series that are not wholly below the start.
-func (s *Store) copySeries(ctx context.Context, m series, w *segmentWriter) error {
+func (s *Store) copySeries(ctx context.Context, m series, out *output) error {
 	for _, sp := range m.spans {
 		// A span that the log gave up meanwhile may have lost its files.
 		if !m.log.pinSpan(sp) {
 			continue
 		}
 		err := s.eachOfSpan(sp, m.log.Start(), func(b index.Block, data []byte) error {
-			s.pace(ctx, len(data))
-			if err := ctx.Err(); err != nil {
+			if err := s.yield(ctx, len(data), true); err != nil {
 				return err
 			}
-			return w.add(m.log.id, b, data)
+			return out.add(m.log.id, b, data)
 		})
 		sp.seg.unpin()
 		if d, ok := errors.AsType[*Damaged](err); ok {

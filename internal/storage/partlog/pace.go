@@ -38,6 +38,23 @@ func (s *Store) pace(ctx context.Context, bytes int) {
 	p.bytes, p.since, p.frames = 0, time.Now(), frames
 }
 
+// yield is pace for work that may be long: when it is settling, sealed journal
+// files are settled in between, so that the journal does not grow meanwhile. The
+// work must not hold extents of journal files then.
+func (s *Store) yield(ctx context.Context, bytes int, settling bool) error {
+	k := &s.keeper
+	before := k.pacer.bytes
+	s.pace(ctx, bytes)
+	if turned := k.pacer.bytes < before+bytes; turned && settling && !k.nested {
+		k.nested = true
+		defer func() { k.nested = false }()
+		if err := s.settleAll(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
 // behind reports that more of the journal waits to be settled than should.
 func (s *Store) behind() bool {
 	k := &s.keeper

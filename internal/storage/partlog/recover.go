@@ -111,6 +111,7 @@ func (l *Log) restore(p checkpoint.Partition) {
 	defer l.mu.Unlock()
 	l.start.Store(int64(p.Start))
 	l.end.Store(int64(p.Start))
+	l.clean = p.Clean
 	l.recovered = Recovered{Snapshot: p.Snapshot, UpTo: p.UpTo}
 	l.epoch = noEpoch
 }
@@ -140,10 +141,27 @@ func (s *Store) replay(loc storage.Located) error {
 		if s.rebuilt {
 			l.beginAt(e.Base)
 		}
+		if err := cutBelow(e, l.End()); err != nil {
+			return fmt.Errorf("journal file %016x at %d: %s: %w", uint64(e.At.File), e.At.Pos, l.id, err)
+		}
 		if err := l.note(e.Data); err != nil {
 			return fmt.Errorf("journal file %016x at %d: %s: %w", uint64(e.At.File), e.At.Pos, l.id, err)
 		}
 		l.append(s.extentOf(l, e, crc32.Checksum(e.Data, model.Castagnoli), nil))
+	}
+	return nil
+}
+
+// cutBelow takes from an entry the batches below end: compaction has written them
+// to a segment, and the journal has joined them with later ones.
+func cutBelow(e *storage.Entry, end model.Offset) error {
+	for e.Base < end {
+		b, rest, err := model.NextBatch(e.Data)
+		if err != nil || b.LastOffset() >= end {
+			return err
+		}
+		e.Data, e.Base = rest, b.LastOffset()+1
+		e.At.Pos += int64(len(b))
 	}
 	return nil
 }

@@ -93,13 +93,15 @@ type segmentWriter struct {
 	entries []storage.Entry // of the frame that is being gathered
 	bytes   int
 	open    []openBlock
+	broken  bool // the next block begins a run
 }
 
 // openBlock is a block whose position is known when its frame is written.
 type openBlock struct {
-	part  model.PartitionID
-	entry int // its first entry in the frame
-	blk   index.Block
+	part   model.PartitionID
+	entry  int // its first entry in the frame
+	breaks bool
+	blk    index.Block
 }
 
 func (s *Store) createSegment() (*segmentWriter, error) {
@@ -113,19 +115,23 @@ func (s *Store) createSegment() (*segmentWriter, error) {
 	return &segmentWriter{s: s, id: id, w: w}, nil
 }
 
+// breakRun makes the next block begin a new run.
+func (w *segmentWriter) breakRun() { w.broken = true }
+
 // add appends batches of p that cover the offsets of b; b.Pos is not looked at.
 // Partitions come one after the other, each in offset order. data must stay as it
 // is until the frame is written.
 func (w *segmentWriter) add(p model.PartitionID, b index.Block, data []byte) error {
 	n := len(w.open)
-	if n > 0 && w.open[n-1].part == p && w.open[n-1].blk.Last+1 == b.Base && int(w.open[n-1].blk.Len)+len(data) <= blockBytes {
+	if n > 0 && !w.broken && w.open[n-1].part == p && w.open[n-1].blk.Last+1 == b.Base && int(w.open[n-1].blk.Len)+len(data) <= blockBytes {
 		blk := &w.open[n-1].blk
 		blk.Last, blk.Len = b.Last, blk.Len+uint32(len(data))
 		blk.MaxTimestamp = max(blk.MaxTimestamp, b.MaxTimestamp)
 		blk.CRC = crc32.Update(blk.CRC, model.Castagnoli, data)
 	} else {
 		b.Len, b.CRC = uint32(len(data)), crc32.Checksum(data, model.Castagnoli)
-		w.open = append(w.open, openBlock{p, len(w.entries), b})
+		w.open = append(w.open, openBlock{p, len(w.entries), w.broken, b})
+		w.broken = false
 	}
 	w.entries = append(w.entries, storage.Entry{
 		Kind: storage.EntryBatches, Part: p, Base: b.Base, Last: b.Last, MaxTimestamp: b.MaxTimestamp, Data: data,
@@ -147,6 +153,9 @@ func (w *segmentWriter) flush() error {
 	}
 	for _, o := range w.open {
 		o.blk.Pos = w.entries[o.entry].At.Pos
+		if o.breaks {
+			w.idx.Break()
+		}
 		w.idx.Add(o.part, o.blk)
 	}
 	w.s.stats.segmentBytes.Add(int64(w.bytes))

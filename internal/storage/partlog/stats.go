@@ -6,6 +6,7 @@ import (
 
 	"github.com/daybook-mq/daybook/internal/model"
 	"github.com/daybook-mq/daybook/internal/storage/journal"
+	"github.com/daybook-mq/daybook/internal/storage/partlog/compact"
 )
 
 // counters are what the store counts as it works.
@@ -16,11 +17,18 @@ type counters struct {
 	flushed      atomic.Int64
 	adopted      atomic.Int64
 	merged       atomic.Int64
+	compactions  atomic.Int64
+	compactedOut atomic.Int64 // records that compaction removed
 	checkpoints  atomic.Int64
 	expiredLogs  atomic.Int64
 	workErrors   atomic.Int64
 
 	spansChanged atomic.Bool // since the keeper last looked for merges
+}
+
+func (c *counters) compacted(s compact.Stats) {
+	c.compactions.Add(1)
+	c.compactedOut.Add(s.RecordsIn - s.RecordsOut)
 }
 
 // Stats are for metrics: what is there now, and counts since Open.
@@ -42,6 +50,8 @@ type Stats struct {
 	Merges, Checkpoints        int64
 	WrittenSegmentBytes        int64 // batches copied to segments by flush and merge
 	WrittenIndexBytes          int64
+	Compactions                int64 // of one log each
+	CompactedRecords           int64 // that compaction removed
 	ExpiredLogs                int64 // starts that retention has moved
 	ReadErrors, WorkErrors     int64
 }
@@ -53,6 +63,7 @@ func (s *Store) Stats() Stats {
 		Journal: s.journal.Stats(), TailBytes: s.tail.bytes.Load(), OpenFiles: s.files.Open(),
 		FlushedFiles: c.flushed.Load(), AdoptedFiles: c.adopted.Load(), Merges: c.merged.Load(),
 		Checkpoints: c.checkpoints.Load(), WrittenSegmentBytes: c.segmentBytes.Load(),
+		Compactions: c.compactions.Load(), CompactedRecords: c.compactedOut.Load(),
 		WrittenIndexBytes: c.indexBytes.Load(), ExpiredLogs: c.expiredLogs.Load(),
 		ReadErrors: c.readErrors.Load(), WorkErrors: c.workErrors.Load(),
 	}

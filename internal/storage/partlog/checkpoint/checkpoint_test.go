@@ -16,7 +16,7 @@ func sample(seq uint64) State {
 		Seq: seq, Incarnation: 3, From: 1234,
 		Segments: []Segment{{File: 1, Size: 4096}, {File: 9, Size: 1 << 40, Adopted: true}},
 		Partitions: []Partition{
-			{ID: model.PartitionID{Topic: model.TopicID{1}}, Start: 5, End: 9, UpTo: 8, Snapshot: []byte("state")},
+			{ID: model.PartitionID{Topic: model.TopicID{1}}, Start: 5, End: 9, Clean: 6, UpTo: 8, Snapshot: []byte("state")},
 			{ID: model.PartitionID{Topic: model.TopicID{2}, Index: 7}, End: 1 << 50},
 		},
 	}

@@ -18,7 +18,7 @@ const (
 	headerSize    = 64
 	posHeaderCRC  = headerSize - 4
 	segmentSize   = 24
-	partitionSize = 48
+	partitionSize = 56
 )
 
 // State is what a checkpoint says.
@@ -43,6 +43,7 @@ type Partition struct {
 	ID       model.PartitionID
 	Start    model.Offset
 	End      model.Offset // one past the last offset then; to notice what is missing
+	Clean    model.Offset // compaction has been through below this
 	UpTo     model.Offset // the snapshot covers what is below
 	Snapshot []byte
 }
@@ -69,6 +70,7 @@ func Encode(s State) []byte {
 		buf = binary.BigEndian.AppendUint32(buf, uint32(len(p.Snapshot)))
 		buf = binary.BigEndian.AppendUint64(buf, uint64(p.Start))
 		buf = binary.BigEndian.AppendUint64(buf, uint64(p.End))
+		buf = binary.BigEndian.AppendUint64(buf, uint64(p.Clean))
 		buf = binary.BigEndian.AppendUint64(buf, uint64(p.UpTo))
 		buf = append(buf, p.Snapshot...)
 	}
@@ -145,12 +147,13 @@ func decodePartition(body []byte) (Partition, []byte, error) {
 	n := uint64(binary.BigEndian.Uint32(body[20:]))
 	p.Start = model.Offset(binary.BigEndian.Uint64(body[24:]))
 	p.End = model.Offset(binary.BigEndian.Uint64(body[32:]))
-	p.UpTo = model.Offset(binary.BigEndian.Uint64(body[40:]))
+	p.Clean = model.Offset(binary.BigEndian.Uint64(body[40:]))
+	p.UpTo = model.Offset(binary.BigEndian.Uint64(body[48:]))
 	body = body[partitionSize:]
 	if n > uint64(len(body)) {
 		return Partition{}, nil, corrupt("snapshot of %s is cut off", p.ID)
 	}
-	if p.Start < 0 || p.End < p.Start || p.UpTo < 0 {
+	if p.Start < 0 || p.End < p.Start || p.Clean < 0 || p.UpTo < 0 {
 		return Partition{}, nil, corrupt("%s has offsets that cannot be", p.ID)
 	}
 	if n > 0 {

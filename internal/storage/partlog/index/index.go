@@ -67,18 +67,30 @@ type Summary struct {
 
 // Builder gathers blocks, in offset order within each partition.
 type Builder struct {
-	parts map[model.PartitionID][]Block
-	count int
+	parts  map[model.PartitionID][][]Block // runs
+	count  int
+	broken bool
 }
 
-// Add notes one block. Within a partition, blocks come in offset order.
+// Add notes one block. Within a partition, blocks come in offset order. A block
+// that does not follow the one before begins a new run.
 func (b *Builder) Add(p model.PartitionID, blk Block) {
 	if b.parts == nil {
-		b.parts = make(map[model.PartitionID][]Block)
+		b.parts = make(map[model.PartitionID][][]Block)
 	}
-	b.parts[p] = append(b.parts[p], blk)
+	runs := b.parts[p]
+	n := len(runs) - 1
+	if n < 0 || b.broken || runs[n][len(runs[n])-1].Last+1 != blk.Base {
+		runs = append(runs, nil)
+		n++
+	}
+	runs[n] = append(runs[n], blk)
+	b.parts[p], b.broken = runs, false
 	b.count++
 }
+
+// Break makes the next block begin a new run.
+func (b *Builder) Break() { b.broken = true }
 
 // Len is the number of blocks added.
 func (b *Builder) Len() int { return b.count }
@@ -99,7 +111,7 @@ func (b *Builder) Encode(file model.FileID, dataSize int64) ([]byte, Summary) {
 	binary.BigEndian.PutUint32(buf[28:], crc32.Checksum(buf[:28], model.Castagnoli))
 
 	for _, p := range order {
-		for _, blocks := range split(b.parts[p]) {
+		for _, blocks := range b.parts[p] {
 			r := Run{
 				Part: p, Base: blocks[0].Base, Last: blocks[len(blocks)-1].Last, MaxTimestamp: -1,
 				Section: Section{Pos: int64(len(buf)), Blocks: uint32(len(blocks))},
@@ -125,19 +137,6 @@ func (b *Builder) Encode(file model.FileID, dataSize int64) ([]byte, Summary) {
 	buf = binary.BigEndian.AppendUint32(buf, 0)
 	buf = binary.BigEndian.AppendUint32(buf, crc32.Checksum(buf[foot:], model.Castagnoli))
 	return buf, s
-}
-
-// split cuts blocks where their offsets are not contiguous.
-func split(blocks []Block) [][]Block {
-	var runs [][]Block
-	from := 0
-	for i := 1; i <= len(blocks); i++ {
-		if i == len(blocks) || blocks[i].Base != blocks[i-1].Last+1 {
-			runs = append(runs, blocks[from:i])
-			from = i
-		}
-	}
-	return runs
 }
 
 func appendBlock(buf []byte, b Block) []byte {

@@ -54,6 +54,20 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+func TestBreakBeginsARun(t *testing.T) {
+	var b Builder
+	p := model.PartitionID{Index: 1}
+	b.Add(p, Block{Base: 0, Last: 4})
+	b.Add(p, Block{Base: 5, Last: 9})
+	b.Break()
+	b.Add(p, Block{Base: 10, Last: 14})
+	b.Add(p, Block{Base: 15, Last: 19})
+	_, s := b.Encode(1, 100)
+	if len(s.Runs) != 2 || s.Runs[0].Last != 9 || s.Runs[1].Base != 10 || s.Runs[1].Section.Blocks != 2 {
+		t.Errorf("%+v", s.Runs)
+	}
+}
+
 func TestEmpty(t *testing.T) {
 	var b Builder
 	buf, _ := b.Encode(1, 0)
