@@ -87,6 +87,7 @@ func Open(store *partlog.Store, id model.PartitionID, s Settings, now func() tim
 	p.SetSettings(s)
 	p.log.SetSnapshotter(p.snapshot)
 	p.log.SetOnStart(p.startMoved)
+	p.log.SetCompaction(p.compactionView)
 	return p, nil
 }
 
@@ -112,6 +113,19 @@ func (p *Partition) startMoved(start model.Offset) {
 	defer p.mu.Unlock()
 	p.state.txns.forget(start)
 	p.wakeLocked()
+}
+
+// compactionView is what compaction must respect: it stays below what a
+// transaction may still decide, and keeps the batch by which a producer is known.
+func (p *Partition) compactionView() partlog.CompactionView {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return partlog.CompactionView{Stable: p.state.txns.lastStable(p.hwm), Keeps: func(producer int64, last model.Offset) bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		pr := p.state.producers[producer]
+		return pr != nil && len(pr.batches) > 0 && pr.batches[len(pr.batches)-1].last == last
+	}}
 }
 
 // snapshot is the log's Snapshotter; the store makes it durable only after all

@@ -3,6 +3,7 @@ package topics
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,6 +203,9 @@ func (c Config) partition(producerExpiry time.Duration) partition.Settings {
 			RetentionTime: limit(c.RetentionTime), RetentionBytes: max(0, c.RetentionBytes),
 			Delete: c.CleanupDelete, Compact: c.CleanupCompact,
 			SegmentBytes: c.SegmentBytes, SegmentTime: limit(c.SegmentTime),
+			// A ratio of 0 asks for compaction as soon as anything is dirty.
+			MinDirtyRatio: max(c.MinDirtyRatio, math.SmallestNonzeroFloat64), DeleteRetention: limit(c.DeleteRetention),
+			MinCompactionLag: limit(c.MinCompactionLag), MaxCompactionLag: limit(c.MaxCompactionLag),
 		},
 	}
 }

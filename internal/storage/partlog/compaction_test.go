@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -217,4 +220,69 @@ func TestCompactionLeavesDamageAlone(t *testing.T) {
 	if st := s.Stats(); st.Compactions != before.Compactions || s.Log(p).End() != 10 || s.Log(p).Start() != 0 {
 		t.Errorf("compacted all the same: %+v", st)
 	}
+}
+
+// TestCompactionCrash crashes a store while it compacts: each recovered log stands
+// for the table after some batch, at or after the last acknowledged one.
+func TestCompactionCrash(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		fs, clock := vfs.NewMem(0), newFakeClock()
+		o := testOptions(fs)
+		o.Clock, o.JournalFileSize = clock.now, 16<<10
+		var crashes []compactionCrash
+		var mu sync.Mutex // crashes and history
+		history := []table{{}}
+		acked := 0
+		crashRng := rand.New(rand.NewPCG(seed, 8))
+		o.FS = hookFS{fs, func(string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(crashes) < 10 && crashRng.IntN(20) == 0 {
+				crashes = append(crashes, compactionCrash{fs.Crash(crashRng.Uint64()), acked})
+			}
+		}}
+		s := open(t, o)
+		p := part(1, 0)
+		compactPolicy(s, p)
+		now := table{}
+		for range 200 {
+			kvs := map[string][]byte{}
+			for range 1 + rng.IntN(4) {
+				kvs[fmt.Sprint("key", rng.IntN(20))] = fmt.Append(nil, rng.Int())
+			}
+			maps.Copy(now, kvs)
+			mu.Lock()
+			history = append(history, maps.Clone(now))
+			mu.Unlock()
+			appendBatch(t, s, p, keyed(t, clock.now(), s.Log(p).End(), kvs))
+			mu.Lock()
+			acked++
+			mu.Unlock()
+			clock.advance(time.Duration(rng.Int64N(int64(2 * time.Second))))
+			if rng.IntN(8) == 0 {
+				clock.advance(compactionInterval)
+				work(t, s)
+			}
+		}
+		if s.Stats().Compactions == 0 {
+			t.Error("nothing was compacted")
+		}
+		closeStore(t, s)
+		for _, c := range crashes {
+			o.FS = c.disk
+			s := open(t, o)
+			got, _ := tableOf(t, s.Log(p))
+			same := func(want table) bool { return maps.EqualFunc(got, want, bytes.Equal) }
+			if !slices.ContainsFunc(history[c.acked:], same) {
+				t.Errorf("seed %d: the table is not one of those after batch %d", seed, c.acked)
+			}
+			closeStore(t, s)
+		}
+	}
+}
+
+type compactionCrash struct {
+	disk  *vfs.Mem
+	acked int
 }
