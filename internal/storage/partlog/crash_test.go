@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	crashRounds = flag.Int("crash.rounds", 60, "rounds of the crash test")
-	crashSeed   = flag.Uint64("crash.seed", 0, "run only this seed of the crash test")
+	crashRounds = flag.Int("rounds", 60, "rounds of the crash test")
+	crashSeed   = flag.Uint64("seed", 0, "run only this seed of the crash test")
 )
 
 // history is what one log was asked for and what was acknowledged of it.
@@ -322,13 +322,13 @@ func crashRound(t *testing.T, seed uint64) {
 	for _, c := range points.crashes {
 		o.FS = c.disk
 		if err := verify(o, c.promised); err != nil {
-			t.Errorf("%v\nto repeat: go test ./internal/storage/partlog -run TestCrash -crash.seed=%d", err, seed)
+			t.Errorf("%v\nto repeat: go test ./internal/storage/partlog -run TestCrash -seed=%d", err, seed)
 			return
 		}
 		// The recovered disk, crashed once more, must still hold it all.
 		o.FS = c.disk.Crash(seed)
 		if err := verify(o, c.promised); err != nil {
-			t.Errorf("second crash: %v\nto repeat: go test ./internal/storage/partlog -run TestCrash -crash.seed=%d", err, seed)
+			t.Errorf("second crash: %v\nto repeat: go test ./internal/storage/partlog -run TestCrash -seed=%d", err, seed)
 			return
 		}
 	}
