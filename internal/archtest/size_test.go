@@ -14,6 +14,7 @@ import (
 // testdata/allow.txt with a number that only shrinks; the hard ones have no exception.
 const (
 	fileSoft    = 500
+	testSoft    = 600 // of a file of tests: tables grow by rows
 	fileHard    = 900
 	packageHard = 4000
 	funcSoft    = 70
@@ -67,10 +68,11 @@ func TestSizes(t *testing.T) {
 		if f.lines > fileHard {
 			t.Errorf("%s has %d lines; no file may have more than %d", f.path, f.lines, fileHard)
 		}
-		ratchet(t, allowed, f.path, f.lines, fileSoft)
 		if f.test {
+			ratchet(t, allowed, f.path, f.lines, testSoft)
 			continue
 		}
+		ratchet(t, allowed, f.path, f.lines, fileSoft)
 		packages[f.dir] += f.lines
 		for _, d := range f.ast.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok {
