@@ -38,7 +38,7 @@ func programs(env *harness.Env) []program {
 // java runs a class of Kafka's or ours with a small heap.
 func java(env *harness.Env, class string, args ...string) harness.Command {
 	return harness.Command{Args: append([]string{
-		"java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", env.ClassPath(),
+		"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", env.ClassPath(),
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", class,
 	}, args...)}
 }

@@ -22,6 +22,12 @@ type suite struct {
 
 var suites = []suite{
 	{
+		name:  "smoke",
+		shows: "everyday things with each client library and kcat",
+		needs: []harness.Part{harness.PartPython, harness.PartNode, harness.PartJava, harness.PartFranz, harness.PartKcat},
+		run:   runSmoke,
+	},
+	{
 		name:  "flights",
 		shows: "one million real events through five client libraries and back, members killed",
 		needs: []harness.Part{harness.PartFlights, harness.PartPython, harness.PartNode, harness.PartJava, harness.PartFranz},
@@ -39,6 +45,12 @@ var suites = []suite{
 		needs:  []harness.Part{harness.PartKafkaGo},
 		broker: harness.Options{Advertise: "localhost", MaxMessage: 200_000_000}, // as its own CI sets them
 		run:    runKafkaGo,
+	},
+	{
+		name:  "tools",
+		shows: "Kafka's command line tools",
+		needs: []harness.Part{harness.PartJava},
+		run:   runTools,
 	},
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -217,7 +218,7 @@ func (f *flow) consumeTopics(ctx context.Context, c Client, topics map[string]*S
 	if err := f.untilHalf(ctx, team, half); err != nil {
 		return nil, err
 	}
-	kill(team)
+	kill(team, rand.N(50*time.Millisecond))
 	if err := f.drained(ctx, group, slices.Collect(maps.Keys(topics)), team); err != nil {
 		return nil, err
 	}
@@ -295,8 +296,10 @@ func (f *flow) alive(team []*member) error {
 	return nil
 }
 
-// kill the member that did most, so that it surely holds partitions.
-func kill(team []*member) {
+// kill the member that did most, so that it surely holds partitions, a moment from now: the
+// news that half is read comes with a commit, and a kill should not.
+func kill(team []*member, delay time.Duration) {
+	time.Sleep(delay)
 	most := team[0]
 	for _, m := range team {
 		if m.committed.Load() > most.committed.Load() {

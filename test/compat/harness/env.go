@@ -51,6 +51,11 @@ func (e *Env) Client(name string) string {
 	return filepath.Join(e.Tree, "test", "compat", "clients", name)
 }
 
+// Exceptions is the path of one list of expected exceptions.
+func (e *Env) Exceptions(name string) string {
+	return filepath.Join(e.Tree, "test", "compat", "exceptions", name)
+}
+
 func findTree() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -14,7 +14,7 @@ type Exception struct {
 	met    bool
 }
 
-// Exceptions by test name.
+// Exceptions by test name. A name with spaces is written with underscores.
 type Exceptions map[string]*Exception
 
 // ReadExceptions reads lines of test name, result (fail, skip or out) and reason. A line that starts with
@@ -73,4 +73,24 @@ func (e Exceptions) unused() []string {
 		}
 	}
 	return names
+}
+
+// Judge counts the outcome of one named check.
+func (e Exceptions) Judge(name string, err error, brokerKind string, r *Report) {
+	want, excepted := e.find(strings.ReplaceAll(name, " ", "_"))
+	switch {
+	case excepted && err != nil:
+		r.Excepted++
+	case excepted && brokerKind != "kafka":
+		r.Fail("%s passes now: take it off the list %q", name, want.Reason)
+	default:
+		r.Check(name, err)
+	}
+}
+
+// Unused fails for each exception that met no check: the list must not outlive its reasons.
+func (e Exceptions) Unused(r *Report) {
+	for _, name := range e.unused() {
+		r.Fail("the list of exceptions names %s, which did not run", name)
+	}
 }

@@ -35,7 +35,7 @@ type outcome struct {
 // RunGoSuite runs the tests and holds each against the exceptions: a test must pass unless
 // it is listed, and a listed one must do what the list says.
 func RunGoSuite(ctx context.Context, env *Env, s GoSuite, brokerKind string, r *Report) error {
-	exceptions, err := ReadExceptions(filepath.Join(env.Tree, "test", "compat", "exceptions", s.Exceptions))
+	exceptions, err := ReadExceptions(env.Exceptions(s.Exceptions))
 	if err != nil {
 		return err
 	}
@@ -152,9 +152,7 @@ func judge(outcomes map[string]*outcome, exceptions Exceptions, brokerKind strin
 			r.Pass()
 		}
 	}
-	for _, unused := range exceptions.unused() {
-		r.Fail("the list of exceptions names %s, which did not run", unused)
-	}
+	exceptions.Unused(r)
 }
 
 var chatter = regexp.MustCompile(`\[(INFO|DEBUG|WARN)\]|^=== |^\s*$|waitForTopic: found|retrying after`)
