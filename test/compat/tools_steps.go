@@ -100,7 +100,7 @@ var toolSteps = []toolStep{
 	{name: "consumer-groups delete", class: groupTool, args: boot("--delete", "--group", "tools.console"),
 		want: []string{`Deletion of requested consumer groups \('tools\.console'\) was successful`}},
 	{name: "consumer-groups describe a deleted group", class: groupTool, args: boot("--describe", "--group", "tools.console"),
-		want: []string{`tools\.console`, `does not exist|not found`}, fails: true},
+		want: []string{`tools\.console`, `does not exist|not found`}},
 
 	{name: "delete-records", class: "DeleteRecordsCommand", args: boot("--offset-json-file", "DIR/delete-records.json"),
 		want: []string{`partition: tools-0\s+low_watermark: 5`}},

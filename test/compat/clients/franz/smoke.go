@@ -126,23 +126,49 @@ func (s *smoker) adminTopics(ctx context.Context) error {
 	if err := errors.Join(err, altered[0].Err); err != nil {
 		return err
 	}
-	configs, err := s.admin.DescribeTopicConfigs(ctx, topic)
-	if err != nil {
+	if err := eventually(ctx, value, func() (string, error) {
+		configs, err := s.admin.DescribeTopicConfigs(ctx, topic)
+		if err != nil {
+			return "", err
+		}
+		i := slices.IndexFunc(configs[0].Configs, func(c kadm.Config) bool { return c.Key == "retention.ms" })
+		if i < 0 {
+			return "", errors.New("retention.ms is not described")
+		}
+		return configs[0].Configs[i].MaybeValue(), nil
+	}); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(configs[0].Configs, func(c kadm.Config) bool { return c.Key == "retention.ms" })
-	if i < 0 {
-		return errors.New("retention.ms is not described")
-	}
-	topics, err := s.admin.ListTopics(ctx, topic)
-	if err := errors.Join(err, equal(configs[0].Configs[i].MaybeValue(), value), equal(len(topics[topic].Partitions), 5)); err != nil {
+	if err := eventually(ctx, 5, func() (int, error) {
+		topics, err := s.admin.ListTopics(ctx, topic)
+		return len(topics[topic].Partitions), err
+	}); err != nil {
 		return err
 	}
 	if _, err := s.admin.DeleteTopic(ctx, topic); err != nil {
 		return err
 	}
-	topics, err = s.admin.ListTopics(ctx)
-	return errors.Join(err, equal(topics.Has(topic), false))
+	return eventually(ctx, false, func() (bool, error) {
+		topics, err := s.admin.ListTopics(ctx)
+		return topics.Has(topic), err
+	})
+}
+
+// eventually waits, since a broker may answer before its metadata shows what it did.
+func eventually[T comparable](ctx context.Context, want T, get func() (T, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		got, err := get()
+		if err != nil || got == want {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return equal(got, want)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 func (s *smoker) codec(ctx context.Context, name string, codec kgo.CompressionCodec) error {

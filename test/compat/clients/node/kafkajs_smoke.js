@@ -14,10 +14,20 @@ class Smoke {
 
   async create(topic, numPartitions = 1) {
     assert(await this.admin.createTopics({ topics: [{ topic, numPartitions }], waitForLeaders: true }))
+    const listed = async () => (await this.admin.listTopics()).includes(topic)
+    await this.eventually(listed, true)
   }
 
   send(topic, messages, compression = CompressionTypes.None) {
     return this.producer.send({ topic, messages, acks: -1, compression })
+  }
+
+  // eventually waits, since a broker may answer before its metadata shows what it did.
+  async eventually(get, want) {
+    const end = Date.now() + 10000
+    let got = await get()
+    for (; got !== want && Date.now() < end; got = await get()) await new Promise((r) => setTimeout(r, 50))
+    assert.strictEqual(got, want)
   }
 
   // read takes count messages of a topic, from the given offset when there is one.
@@ -51,17 +61,19 @@ class Smoke {
   async adminTopics() {
     await this.create('js.admin', 2)
     await this.admin.createPartitions({ topicPartitions: [{ topic: 'js.admin', count: 5 }] })
-    const { topics } = await this.admin.fetchTopicMetadata({ topics: ['js.admin'] })
-    assert.strictEqual(topics[0].partitions.length, 5)
+    const described = () => this.admin.fetchTopicMetadata({ topics: ['js.admin'] })
+    await this.eventually(async () => (await described()).topics[0].partitions.length, 5)
     const resource = { type: ConfigResourceTypes.TOPIC, name: 'js.admin' }
     const configEntries = [{ name: 'retention.ms', value: '3600000' }]
     await this.admin.alterConfigs({ validateOnly: false, resources: [{ ...resource, configEntries }] })
-    const { resources } = await this.admin.describeConfigs({ includeSynonyms: true, resources: [resource] })
-    const entry = resources[0].configEntries.find((e) => e.configName === 'retention.ms')
-    assert.strictEqual(entry.configValue, '3600000')
+    const retention = async () => {
+      const { resources } = await this.admin.describeConfigs({ includeSynonyms: true, resources: [resource] })
+      return resources[0].configEntries.find((e) => e.configName === 'retention.ms').configValue
+    }
+    await this.eventually(retention, '3600000')
     assert.strictEqual((await this.admin.describeCluster()).controller, 1)
     await this.admin.deleteTopics({ topics: ['js.admin'] })
-    assert(!(await this.admin.listTopics()).includes('js.admin'))
+    await this.eventually(async () => (await this.admin.listTopics()).includes('js.admin'), false)
   }
 
   async codec(name) {

@@ -6,7 +6,7 @@ import time
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from checks import Checks, equal
+from checks import Checks, equal, eventually_async
 
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 
@@ -57,15 +57,21 @@ class Smoke:
     async def admin_topics(self) -> None:
         await self.create("aio.admin", 2)
         await self.admin.create_partitions({"aio.admin": NewPartitions(5)})
-        described = await self.admin.describe_topics(["aio.admin"])
-        equal(len(described[0]["partitions"]), 5)
+        await eventually_async(self.partitions_described, 5)
         await self.admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, "aio.admin", {"retention.ms": "3600000"})])
-        answers = await self.admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "aio.admin")])
-        settings = {entry[0]: entry[1] for entry in answers[0].resources[0][4]}
-        equal(settings["retention.ms"], "3600000")
+        await eventually_async(self.retention, "3600000")
         await self.admin.delete_topics(["aio.admin"])
-        if "aio.admin" in await self.admin.list_topics():
-            raise AssertionError("the deleted topic is still listed")
+        await eventually_async(self.listed, False)
+
+    async def partitions_described(self) -> int:
+        return len((await self.admin.describe_topics(["aio.admin"]))[0]["partitions"])
+
+    async def retention(self) -> str:
+        answers = await self.admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "aio.admin")])
+        return {entry[0]: entry[1] for entry in answers[0].resources[0][4]}["retention.ms"]
+
+    async def listed(self) -> bool:
+        return "aio.admin" in await self.admin.list_topics()
 
     def codec(self, codec):
         async def check():

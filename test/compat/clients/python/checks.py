@@ -1,6 +1,8 @@
 """Counts and prints everyday checks as ../README.md says."""
 
+import asyncio
 import sys
+import time
 import traceback
 
 
@@ -43,3 +45,21 @@ class Checks:
 def equal(got, want) -> None:
     if got != want:
         raise AssertionError(f"got {got!r}, want {want!r}")
+
+
+# A broker may answer before its metadata shows what it did.
+SETTLE_SECONDS = 10
+
+
+def eventually(get, want) -> None:
+    end = time.monotonic() + SETTLE_SECONDS
+    while (got := get()) != want and time.monotonic() < end:
+        time.sleep(0.05)
+    equal(got, want)
+
+
+async def eventually_async(get, want) -> None:
+    end = time.monotonic() + SETTLE_SECONDS
+    while (got := await get()) != want and time.monotonic() < end:
+        await asyncio.sleep(0.05)
+    equal(got, want)

@@ -2,7 +2,7 @@
 
 import time
 
-from checks import Checks, equal
+from checks import Checks, equal, eventually
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec
 
@@ -44,16 +44,14 @@ class Smoke:
     def admin_topics(self) -> None:
         self.create("rd.admin", 2)
         self.admin.create_partitions([NewPartitions("rd.admin", 5)])["rd.admin"].result(30)
-        metadata = self.admin.list_topics("rd.admin", timeout=30)
-        equal(len(metadata.topics["rd.admin"].partitions), 5)
-        equal(list(metadata.brokers), [1])
+        eventually(lambda: len(self.admin.list_topics("rd.admin", timeout=30).topics["rd.admin"].partitions), 5)
+        equal(list(self.admin.list_topics(timeout=30).brokers), [1])
         resource = ConfigResource(ConfigResource.Type.TOPIC, "rd.admin", set_config={"retention.ms": "3600000"})
         self.admin.alter_configs([resource])[resource].result(30)
         resource = ConfigResource(ConfigResource.Type.TOPIC, "rd.admin")
-        equal(self.admin.describe_configs([resource])[resource].result(30)["retention.ms"].value, "3600000")
+        eventually(lambda: self.admin.describe_configs([resource])[resource].result(30)["retention.ms"].value, "3600000")
         self.admin.delete_topics(["rd.admin"])["rd.admin"].result(30)
-        if "rd.admin" in self.admin.list_topics(timeout=30).topics:
-            raise AssertionError("the deleted topic is still listed")
+        eventually(lambda: "rd.admin" in self.admin.list_topics(timeout=30).topics, False)
 
     def codec(self, codec: str):
         def check():
