@@ -69,6 +69,9 @@ func (s *Server) fetch(ctx context.Context, r *conn.Request, in *kmsg.FetchReque
 	}
 	for i, p := range f.Partitions {
 		c.parts[i].want = p
+		if i > 0 && c.parts[i-1].err == nil && p.ID == c.parts[i-1].want.ID && p.Name == c.parts[i-1].want.Name {
+			c.parts[i].topic = c.parts[i-1].topic
+		}
 		c.resolve(&c.parts[i], r.Version)
 	}
 	r.Waited(c.wait(ctx))
@@ -105,7 +108,9 @@ func sessionRequest(version int16, in *kmsg.FetchRequest) session.Request {
 
 // resolve finds the partition and checks the epochs that the client sent.
 func (c *fetchCall) resolve(fp *fetchPart, version int16) {
-	fp.topic, fp.err = c.s.lookupTopic(fp.want.Name, fp.want.ID, version >= 13)
+	if fp.topic == nil { // not that of the partition before
+		fp.topic, fp.err = c.s.lookupTopic(fp.want.Name, fp.want.ID, version >= 13)
+	}
 	if fp.err != nil {
 		return
 	}
@@ -149,21 +154,41 @@ func (c *fetchCall) wait(ctx context.Context) (waited time.Duration) {
 	}
 	start := time.Now()
 	defer func() { waited = time.Since(start) }()
-	deadline := time.NewTimer(time.Duration(c.in.MaxWaitMillis) * time.Millisecond)
-	defer deadline.Stop()
+	poll, cancel := context.WithDeadline(ctx, start.Add(time.Duration(c.in.MaxWaitMillis)*time.Millisecond))
+	defer cancel()
 	// What came between the first read and Watch would wake nobody.
-	for !c.read(ctx) {
-		c.r.Used(0) // it is read again
-		select {
-		case <-w.C:
-		case <-deadline.C:
-			c.read(ctx)
-			return 0
-		case <-ctx.Done():
+	for {
+		began := time.Now()
+		if c.read(ctx) || poll.Err() != nil {
 			return 0
 		}
+		c.r.Used(0) // it is read again
+		// Too little was found: a look at many partitions is not worth it for each batch.
+		if pause := pauseFactor * time.Since(began); pause > pauseLeast {
+			sleep(poll, pause)
+		}
+		select {
+		case <-w.C:
+		case <-poll.Done():
+		}
 	}
-	return 0
+}
+
+// A fetch that waits for more bytes spends at most one part in pauseFactor+1 of its
+// time looking; pauses below pauseLeast are not worth a timer.
+const (
+	pauseFactor = 4
+	pauseLeast  = 200 * time.Microsecond
+)
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // read reads every partition once. It reports whether that is to be answered now.
