@@ -18,7 +18,7 @@ func newGroup(g *cli.Globals) *cobra.Command {
 		Aliases: []string{"groups"},
 		Example: "  daybook group list\n  daybook group lag billing -w\n  daybook group reset billing --topic orders --by-duration 1h --execute",
 	},
-		groupList(g), groupDescribe(g), groupLag(g), groupLedgers(g), groupReset(g), groupDelete(g), groupDeleteOffsets(g),
+		groupList(g), groupDescribe(g), groupLag(g), groupLedgers(g), groupRedrive(g), groupUnpark(g), groupReset(g), groupDelete(g), groupDeleteOffsets(g),
 		groupConfigs(g), groupAlter(g))
 }
 
@@ -51,6 +51,47 @@ func groupLedgers(g *cli.Globals) *cobra.Command {
 		ValidArgsFunction: completeGroups(g),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return group.Ledgers(cmd.Context(), g, base, args[0])
+		},
+	}
+	c.Flags().StringVar(&base, "http", cli.DefaultHTTP(), "the broker's HTTP address (env DAYBOOK_HTTP_ADDR)")
+	return c
+}
+
+func groupRedrive(g *cli.Globals) *cobra.Command {
+	var base, from string
+	var execute bool
+	c := &cobra.Command{
+		Use:   "redrive GROUP",
+		Short: "Give a share group's dead letters another try, where they came from",
+		Long: `Read a dead-letter topic and make the records that its letters of this share group
+name ready again: for this group alone, in their old place, without a copy. What
+retention has removed meanwhile is not reopened.`,
+		Example:           "  daybook group redrive workers --from dlq.orders\n  daybook group redrive workers --from dlq.orders --execute",
+		Args:              takes("GROUP"),
+		ValidArgsFunction: completeGroups(g),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return group.Redrive(cmd.Context(), g, base, args[0], from, execute)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&from, "from", "", "the dead-letter topic")
+	f.BoolVar(&execute, "execute", false, "do it; without this it is only counted")
+	f.StringVar(&base, "http", cli.DefaultHTTP(), "the broker's HTTP address (env DAYBOOK_HTTP_ADDR)")
+	must(c.MarkFlagRequired("from"))
+	must(c.RegisterFlagCompletionFunc("from", completeTopics(g)))
+	return c
+}
+
+func groupUnpark(g *cli.Globals) *cobra.Command {
+	var base string
+	c := &cobra.Command{
+		Use:               "unpark GROUP",
+		Short:             "Open the keys of a share group that a dead record closed (daybook.share.park)",
+		Example:           "  daybook group unpark workers",
+		Args:              takes("GROUP"),
+		ValidArgsFunction: completeGroups(g),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return group.Unpark(cmd.Context(), g, base, args[0])
 		},
 	}
 	c.Flags().StringVar(&base, "http", cli.DefaultHTTP(), "the broker's HTTP address (env DAYBOOK_HTTP_ADDR)")

@@ -136,6 +136,7 @@ func (b *Broker) startWeb(l net.Listener) {
 		Metrics:     expo.Handler(metrics, b.collect),
 		Ready:       b.Ready,
 		Inspect:     b.inspect,
+		Do:          b.do,
 		DebugRemote: b.o.Config.DebugRemote,
 		Log:         b.log,
 	})

@@ -1,9 +1,9 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -88,23 +88,32 @@ func readLedgers(ctx context.Context, base, name string) ([]Ledger, error) {
 	if err != nil {
 		return nil, cli.Usagef("--http %s: %v", base, err)
 	}
+	var out []Ledger
+	err = getJSON(req, name, &out)
+	return out, err
+}
+
+// getJSON does a request about a share group and reads its answer.
+func getJSON(req *http.Request, name string, out any) error {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, &cli.HintError{Err: err, Hint: "Name the broker's HTTP address with --http; `daybook serve` prints it at start."}
+		return &cli.HintError{Err: err, Hint: "Name the broker's HTTP address with --http; `daybook serve` prints it at start."}
 	}
 	defer resp.Body.Close()
 	body := io.LimitReader(resp.Body, maxLedgers)
-	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound:
-		return nil, &cli.HintError{Err: fmt.Errorf("share group %s: there is no such share group", name), Hint: "`daybook group list --type share` shows the share groups there are."}
-	default:
-		text, _ := io.ReadAll(body)
-		return nil, errors.New(resp.Status + ": " + string(text))
+	if resp.StatusCode != http.StatusOK {
+		var told struct {
+			Error string `json:"error"`
+		}
+		_ = json.NewDecoder(body).Decode(&told) // the status says enough
+		err := fmt.Errorf("share group %s: %s", name, cmp.Or(told.Error, resp.Status))
+		if resp.StatusCode == http.StatusNotFound {
+			return &cli.HintError{Err: err, Hint: "`daybook group list --type share` shows the share groups there are."}
+		}
+		return err
 	}
-	var out []Ledger
-	if err := json.NewDecoder(body).Decode(&out); err != nil {
-		return nil, fmt.Errorf("read the ledgers of group %s: %w", name, err)
+	if err := json.NewDecoder(body).Decode(out); err != nil {
+		return fmt.Errorf("read the answer about group %s: %w", name, err)
 	}
-	return out, nil
+	return nil
 }

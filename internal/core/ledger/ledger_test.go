@@ -222,6 +222,12 @@ func TestAccountingHoldsUnderRandomUse(t *testing.T) {
 					}
 				}
 				w.take(w.l.ReleaseMember(m))
+			case r < 96 && !cfg.KeyOrder && len(w.keys) > 0:
+				o := model.Offset(rng.IntN(len(w.keys)))
+				if w.st[o] == Settled {
+					w.st[o], w.count[o] = Ready, 0
+				}
+				w.take(w.l.Reopen(Span{o, o}))
 			case r < 97:
 				w.snap, w.durable = w.l.Snapshot(), nil
 			default:

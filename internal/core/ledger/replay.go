@@ -6,9 +6,36 @@ import (
 	"github.com/daybook-mq/daybook/internal/model"
 )
 
+// Reopen makes settled offsets ready again, never delivered: a dead letter that is
+// to be tried once more by this subscription alone. What is not settled, or not yet
+// reached, stays as it is.
+func (l *Ledger) Reopen(s Span) Changes {
+	var ch Changes
+	s.First, s.Last = max(s.First, 0), min(s.Last, l.end-1)
+	for at := s.First; at <= s.Last; {
+		if _, in, ok := l.find(at); ok {
+			at = in.last + 1
+			continue
+		}
+		last := s.Last
+		if next, _, ok := l.runs.from(at); ok {
+			last = min(last, next-1)
+		}
+		settled := Span{at, last}
+		ch.delta(settled, run{state: Ready})
+		l.start = min(l.start, settled.First)
+		l.put(settled, run{state: Ready})
+		at = last + 1
+	}
+	return ch
+}
+
 // Apply takes a delta back in after a restart. Deltas must come in the order in
 // which they were made.
 func (l *Ledger) Apply(d Delta) {
+	if d.State != Settled {
+		l.start = min(l.start, d.First) // only Reopen says that of what is below the start
+	}
 	r := run{state: d.State, count: d.Count}
 	if d.State == Delayed {
 		r.until = d.Until

@@ -42,7 +42,14 @@ const readBytes = 1 << 20
 func (s *Subscription) Acquire(ctx context.Context, member string, w Want) (Fetched, error) {
 	s.mu.Lock()
 	from := s.l.Start()
+	mine := !s.cfg.SingleActive || s.active == "" || s.active == member
+	if mine && s.cfg.SingleActive {
+		s.active = member
+	}
 	s.mu.Unlock()
+	if !mine {
+		return Fetched{}, nil
+	}
 	for range readsPerAcquire {
 		next, room := s.next(from)
 		if room == 0 {

@@ -16,6 +16,9 @@ type Config struct {
 	ledger.Config
 	// Isolation says whether records of open and aborted transactions are seen.
 	Isolation partition.Isolation
+	// SingleActive gives records to one member at a time: the first that asks, until
+	// it leaves.
+	SingleActive bool
 	// DelayHeader names the record header that holds a delay in milliseconds, as
 	// text; "" for none.
 	DelayHeader string
@@ -55,7 +58,8 @@ type Subscription struct {
 	members map[string]ledger.Member
 	names   []string // by Member, from 1 on
 	waiters map[*partition.Waiter]struct{}
-	dead    int64 // records that died since the start
+	dead    int64  // records that died since the start
+	active  string // with SingleActive: the member whose turn it is; "" for nobody
 	gone    bool
 }
 
@@ -223,6 +227,10 @@ func (s *Subscription) Count(o model.Offset) int {
 func (s *Subscription) Leave(member string, done func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.active == member {
+		s.active = ""
+		s.wakeLocked()
+	}
 	m, ok := s.members[member]
 	if !ok {
 		done(nil)
@@ -237,6 +245,24 @@ func (s *Subscription) Delay(span ledger.Span, until int64, done func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.commitLocked(s.l.Delay(span, until), done)
+}
+
+// Reopen makes settled records ready again for this subscription alone (redrive
+// without a copy), as far as the log still has them, and tells how many.
+func (s *Subscription) Reopen(spans []ledger.Span, done func(error)) (reopened int64) {
+	start := s.part.Watermarks().LogStart
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all ledger.Changes
+	for _, span := range spans {
+		span.First = max(span.First, start)
+		all.Deltas = append(all.Deltas, s.l.Reopen(span).Deltas...)
+	}
+	for _, d := range all.Deltas {
+		reopened += d.Len()
+	}
+	s.commitLocked(joined(all), done)
+	return reopened
 }
 
 // Reset makes the ledger anew with everything below start settled and nothing

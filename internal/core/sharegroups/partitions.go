@@ -77,8 +77,9 @@ func (c *Coordinator) config(groupID string, t *topics.Topic) ledgers.Config {
 			DeliveryLimit: num("share.delivery.count.limit"), MaxInFlight: num("share.partition.max.record.locks"),
 			KeyOrder: get("daybook.share.order") == "key", DelayLetsPass: get("daybook.share.delay.pass") == "true", ParkDeadKeys: get("daybook.share.park") == "true",
 		},
-		DelayHeader: get("daybook.share.delay.header"),
-		DeadLetter:  c.deadLetter(groupID, t.ID),
+		SingleActive: get("daybook.share.single.active") == "true",
+		DelayHeader:  get("daybook.share.delay.header"),
+		DeadLetter:   c.deadLetter(groupID, t.ID),
 	}
 	if get("share.isolation.level") == "read_committed" {
 		cfg.Isolation = partition.ReadCommitted
@@ -102,6 +103,11 @@ func (c *Coordinator) LockDuration(groupID string) time.Duration {
 	return time.Duration(c.o.Topics.GroupSettingInt(groupID, "share.record.lock.duration.ms")) * time.Millisecond
 }
 
+// ByPriority reports whether higher partitions come first.
+func (c *Coordinator) ByPriority(groupID string) bool {
+	return c.o.Topics.GroupSetting(groupID, "daybook.share.priority") == "partition"
+}
+
 // RenewAllowed reports whether members may renew their locks.
 func (c *Coordinator) RenewAllowed(groupID string) bool {
 	return c.o.Topics.GroupSetting(groupID, "share.renew.acknowledge.enable") == "true"
@@ -122,4 +128,38 @@ func (c *Coordinator) ReleaseUntil(groupID string, count int) int64 {
 	wait = min(wait, get("daybook.share.backoff.max.ms"))
 	wait *= 1 + get("daybook.share.backoff.jitter")*rand.Float64()
 	return c.o.Now().UnixMilli() + int64(math.Ceil(wait))
+}
+
+// Redrive makes settled offsets of one partition ready again for the group alone,
+// and tells how many it found: dead letters get another try where they came from,
+// without a copy, in their place.
+func (c *Coordinator) Redrive(ctx context.Context, groupID string, t *topics.Topic, index int32, offsets []model.Offset) (int64, error) {
+	if !c.Exists(groupID) {
+		return 0, ErrNoGroup
+	}
+	s, err := c.Subscription(ctx, groupID, t, index)
+	if err != nil {
+		return 0, err
+	}
+	spans := make([]ledger.Span, len(offsets))
+	for i, o := range offsets {
+		spans[i] = ledger.Span{First: o, Last: o}
+	}
+	var n int64
+	err = all(ctx, 1, func(_ int, done func(error)) { n = s.Reopen(spans, done) })
+	return n, err
+}
+
+// Unpark opens every key of the group that a dead record closed, and tells how many.
+func (c *Coordinator) Unpark(ctx context.Context, groupID string) (int, error) {
+	if !c.Exists(groupID) {
+		return 0, ErrNoGroup
+	}
+	subs, err := c.Ledgers(groupID)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	err = all(ctx, len(subs), func(i int, done func(error)) { n += subs[i].Unpark(done) })
+	return n, err
 }

@@ -86,5 +86,7 @@ var groupDefinitions = index([]Definition{
 	{Key: "daybook.share.backoff.jitter", Type: Double, Default: "0.2", Max: 1, Doc: "The share of the backoff that is random; it only adds, so that a delay is never shortened."},
 	{Key: "daybook.share.delay.header", Type: String, Doc: "A record header that holds a delay in milliseconds (decimal text): the record is first delivered that long after its timestamp. Empty: none."},
 	{Key: "daybook.share.delay.pass", Type: Boolean, Default: "false", Doc: "With order=key: later records of a key may overtake one that is delayed."},
+	{Key: "daybook.share.single.active", Type: Boolean, Default: "false", Doc: "One member at a time gets a partition's records: the first that asks, until it leaves."},
+	{Key: "daybook.share.priority", Type: String, Default: "none", Allowed: []string{"none", "partition"}, Doc: "partition: records of a higher partition are delivered before those of lower ones."},
 	{Key: "daybook.share.park", Type: Boolean, Default: "false", Doc: "With order=key: a key stays closed after one of its records died, until it is opened by hand."},
 })

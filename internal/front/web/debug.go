@@ -1,6 +1,7 @@
 package web
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -18,16 +19,43 @@ func (s *Server) debugRoutes(mux *http.ServeMux) {
 	debug.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	debug.HandleFunc("GET /debug/{path...}", func(w http.ResponseWriter, r *http.Request) {
 		state, err := s.o.Inspect(r.Context(), r.PathValue("path"))
-		switch {
-		case err == nil:
-			reply(w, http.StatusOK, state)
-		case model.ClassOf(err) == model.ClassNotFound:
-			fail(w, http.StatusNotFound, err.Error())
-		default:
-			fail(w, http.StatusInternalServerError, err.Error())
-		}
+		answer(w, state, err)
 	})
 	mux.Handle("GET /debug/", s.localNames(debug))
+	if s.o.Do != nil {
+		mux.Handle("POST /api/{path...}", s.localNames(http.HandlerFunc(s.do)))
+	}
+}
+
+// maxBody bounds the argument of an action, in bytes.
+const maxBody = 4 << 20
+
+func (s *Server) do(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Content-Type") != "application/json" {
+		// A form that a foreign web page sends without asking cannot have this type.
+		fail(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, err.Error())
+		return
+	}
+	out, err := s.o.Do(r.Context(), r.PathValue("path"), body)
+	answer(w, out, err)
+}
+
+func answer(w http.ResponseWriter, body any, err error) {
+	switch {
+	case err == nil:
+		reply(w, http.StatusOK, body)
+	case model.ClassOf(err) == model.ClassNotFound:
+		fail(w, http.StatusNotFound, err.Error())
+	case model.ClassOf(err) == model.ClassInvalid:
+		fail(w, http.StatusBadRequest, err.Error())
+	default:
+		fail(w, http.StatusInternalServerError, err.Error())
+	}
 }
 
 // localNames refuses requests whose Host is a foreign name: a web page that resolves

@@ -1,6 +1,7 @@
 // Package web is the HTTP front: metrics, health and readiness, and the debug pages
-// (pprof, the machines' own state as JSON). It shows what it is handed and changes
-// nothing. The debug pages are for loopback unless told otherwise.
+// (pprof, the machines' own state as JSON), and the few actions that no messaging
+// protocol has. It knows no state of its own. Debug pages and actions are for
+// loopback unless told otherwise.
 package web
 
 import (
@@ -24,7 +25,10 @@ type Options struct {
 	// Inspect answers /debug/<path> with the state of one part; an error of
 	// class not found becomes 404.
 	Inspect func(ctx context.Context, path string) (any, error)
-	// DebugRemote serves the debug pages on a listener that is not loopback too.
+	// Do carries out POST /api/<path> with the body as its argument; errors become
+	// statuses by their class. Nil: there is no API.
+	Do func(ctx context.Context, path string, body []byte) (any, error)
+	// DebugRemote serves the debug pages and the API on a listener that is not loopback too.
 	DebugRemote bool
 	Log         *slog.Logger
 }

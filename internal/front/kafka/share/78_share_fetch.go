@@ -2,6 +2,7 @@ package share
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -131,7 +132,11 @@ func (f *fetchCall) wait(ctx context.Context) {
 
 // open finds the ledgers of the session's partitions.
 func (f *fetchCall) open(ctx context.Context) {
-	for _, id := range f.s.turn() {
+	turn := f.s.turn()
+	if f.h.Groups.ByPriority(f.s.id.group) {
+		slices.SortStableFunc(turn, func(a, b model.PartitionID) int { return int(b.Index) - int(a.Index) })
+	}
+	for _, id := range turn {
 		s, err := f.h.subscription(ctx, f.s.id.group, id)
 		if err != nil {
 			f.fail(id, err)

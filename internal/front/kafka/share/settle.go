@@ -117,7 +117,7 @@ func (h *Handlers) settle(ctx context.Context, id sessionID, all []acks, renew b
 		out[i].id = a.id
 		s, err := h.subscription(ctx, id.group, a.id)
 		if err == nil {
-			err = a.check(renew)
+			err = a.check(renew && h.Groups.RenewAllowed(id.group))
 		}
 		if err != nil {
 			out[i].err = err
