@@ -54,6 +54,7 @@ func loadFlags(c *cobra.Command, l *bench.Load, records int64, linger time.Durat
 	f.IntVar(&l.Producers, "producers", 1, "producing clients side by side")
 	f.StringVar(&l.Acks, "acks", "all", "what to wait for: all, 1, or 0 (nothing)")
 	f.StringVarP(&l.Compression, "compression", "z", "none", "none, gzip, snappy, lz4 or zstd")
+	f.BoolVar(&l.Plain, "plain", false, "producers without idempotence")
 	f.BoolVar(&l.Compresses, "compressible", false, "values that compress about 4:1 instead of random ones")
 	batch := sizeFlag(f, "batch-bytes", 1_000_012, "largest batch")
 	f.DurationVar(&l.Linger, "linger", linger, "how long a producer gathers a batch")
@@ -164,6 +165,36 @@ its latency runs from there. A stall counts against every record that it held up
 		fill()
 		o.Group = *group
 		return bench.Latency(cmd.Context(), g, o)
+	}
+	return c
+}
+
+func benchTxn(g *cli.Globals) *cobra.Command {
+	o := bench.TxnOptions{}
+	c := &cobra.Command{
+		Use:   "txn",
+		Short: "Measure transactions that read, write and commit",
+		Long: `Run read-process-write transactions: each reads records as a member of a group,
+writes as many to a topic, and commits records and offsets together. Works
+against any Kafka, for comparison.`,
+		Example: `  daybook bench txn
+  daybook bench txn --transactions 2000 --per-transaction 100 --partitions 4`,
+		Args: takes(),
+	}
+	f := c.Flags()
+	f.Int64VarP(&o.Transactions, "transactions", "n", 1000, "transactions in all")
+	f.IntVar(&o.PerTransaction, "per-transaction", 100, "records in each")
+	f.Int32VarP(&o.Partitions, "partitions", "p", 4, "partitions written to")
+	f.IntVar(&o.Producers, "workers", 1, "members of the group, each with a transactional id")
+	f.BoolVar(&o.Keep, "keep", false, "keep the topics made for the run")
+	f.StringVarP(&o.Compression, "compression", "z", "none", "none, gzip, snappy, lz4 or zstd")
+	f.DurationVar(&o.Linger, "linger", 0, "how long a producer gathers a batch")
+	size := sizeFlag(f, "size", 1000, "size of a value")
+	fixed(c, "compression", "none", "gzip", "snappy", "lz4", "zstd")
+	o.Acks, o.BatchBytes = "all", 1_000_012
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		o.Size = int(min(*size, 1<<31-1))
+		return bench.Txn(cmd.Context(), g, o)
 	}
 	return c
 }

@@ -34,6 +34,7 @@ type Load struct {
 	BatchBytes  int32
 	Linger      time.Duration
 	Rate        float64 // records a second over all producers; 0 is as fast as it goes
+	Plain       bool    // producers without idempotence
 	Compresses  bool    // values that compress about 4:1 instead of random ones
 }
 
@@ -78,6 +79,9 @@ func (l Load) producerOptions(topic string) ([]kgo.Opt, error) {
 	opts, err := acks(l.Acks)
 	if err != nil {
 		return nil, err
+	}
+	if l.Plain && len(opts) == 0 {
+		opts = append(opts, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(5))
 	}
 	codec, err := produce.Codec(l.Compression)
 	if err != nil {

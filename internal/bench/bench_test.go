@@ -129,6 +129,19 @@ func TestLatency(t *testing.T) {
 	}
 }
 
+func TestTxn(t *testing.T) {
+	g, out := globals(daybooktest.Start(t).Addr())
+	o := TxnOptions{Load: small(), Transactions: 10, PerTransaction: 7}
+	o.Producers = 2
+	if err := Txn(t.Context(), g, o); err != nil {
+		t.Fatal(err)
+	}
+	r := decode[TxnResult](t, out)
+	if r.Transactions != 10 || r.Latency.Count != 10 || r.Workers != 2 || r.TxnsPerSec <= 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestStallCounts: records that are due while the broker is away have the whole
 // wait in their latency, also those that the client could not yet send.
 func TestStallCounts(t *testing.T) {
