@@ -76,7 +76,11 @@ func (w *world) transaction(cl *kgo.Client, producer string, n int, rng *rand.Ra
 	}
 	t := w.AddTxn(fmt.Sprintf("%s#%d", producer, n))
 	var failed atomic.Bool
-	for range 1 + rng.IntN(6) {
+	writes, hangAt := 1+rng.IntN(6), rng.IntN(60)
+	for i := range writes {
+		if i == hangAt { // it is fenced, and does not know it
+			w.pause(rng, 2*txnTimeout)
+		}
 		w.write(cl, &history.Write{Producer: producer, Txn: t, Part: randomPart(rng, topicTxn)}, func(err error) {
 			if err != nil {
 				failed.Store(true)
@@ -86,16 +90,18 @@ func (w *world) transaction(cl *kgo.Client, producer string, n int, rng *rand.Ra
 	}
 	ctx, cancel := bounded()
 	defer cancel()
-	if err := cl.Flush(ctx); err != nil {
+	// Who has failed starts anew: kgo may be asking for a producer id, under a mutex
+	// that would stop a bubble's time.
+	if err := cl.Flush(ctx); err != nil || failed.Load() {
 		return false
 	}
-	switch rng.IntN(15) {
-	case 0: // hang
+	if rng.IntN(15) == 0 {
+		return false // leave it open
+	}
+	if hangAt == writes {
 		w.pause(rng, 2*txnTimeout)
-	case 1: // leave it open
-		return false
 	}
-	commit := !failed.Load() && rng.IntN(3) > 0
+	commit := rng.IntN(3) > 0
 	w.EndTxn(t, commit)
 	if err := cl.EndTransaction(ctx, kgo.TransactionEndTry(commit)); err != nil {
 		w.TxnEnded(t, history.Unknown)

@@ -98,3 +98,12 @@ type memConn struct {
 
 func (c memConn) LocalAddr() net.Addr  { return c.addr }
 func (c memConn) RemoteAddr() net.Addr { return c.addr }
+
+// latency is what a message takes on its way; without it, a client that asks again
+// at once would stop virtual time.
+const latency = 500 * time.Microsecond
+
+func (c memConn) Write(b []byte) (int, error) {
+	time.Sleep(latency)
+	return c.Conn.Write(b)
+}

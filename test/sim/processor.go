@@ -57,6 +57,10 @@ func (w *world) processor(name string, rng *rand.Rand) {
 func (p *processing) step(n int) bool {
 	// From before the poll: if the group moves on, the offsets must not count.
 	member, generation := p.consumer.GroupMetadata()
+	if generation < 0 { // no member yet: such a commit would count without a check
+		p.pause(p.rng, 100*time.Millisecond)
+		return true
+	}
 	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Second)
 	fetches := p.consumer.PollFetches(ctx)
 	cancel()
@@ -86,10 +90,10 @@ func (p *processing) step(n int) bool {
 	}
 	bound, cancel := bounded()
 	defer cancel()
-	if err := p.producer.Flush(bound); err != nil {
-		return false
+	if err := p.producer.Flush(bound); err != nil || failed.Load() {
+		return false // as in transaction
 	}
-	if failed.Load() || p.rng.IntN(10) == 0 {
+	if p.rng.IntN(10) == 0 {
 		p.EndTxn(t, false)
 		p.TxnEnded(t, outcomeOf(p.producer.EndTransaction(bound, kgo.TryAbort)))
 		return false

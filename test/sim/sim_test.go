@@ -18,7 +18,7 @@ var (
 
 // TestHistories runs rounds in memory, in virtual time.
 func TestHistories(t *testing.T) {
-	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
+	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag) && !t.Failed(); seed++ {
 		synctest.Test(t, func(t *testing.T) {
 			log := slog.New(slog.DiscardHandler)
 			if *logFlag {
