@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -216,15 +217,17 @@ func waitReady(t *testing.T, b *Broker, want bool) {
 
 func TestReadinessAsksTheDiskOnceASecond(t *testing.T) {
 	o := options(vfs.NewMem(0))
-	var skip time.Duration
-	o.Now = func() time.Time { return time.Now().Add(skip) }
+	var skip atomic.Int64
+	o.Now = func() time.Time { return time.Now().Add(time.Duration(skip.Load())) }
 	b := start(t, o)
 	failing := errors.New("injected")
+	b.probe.mu.Lock()
 	b.probe.last, b.probe.at = failing, o.Now()
+	b.probe.mu.Unlock()
 	if err := b.Ready(t.Context()); !errors.Is(err, failing) {
 		t.Errorf("a fresh outcome is not used: %v", err)
 	}
-	skip = time.Hour
+	skip.Store(int64(time.Hour))
 	if err := b.Ready(t.Context()); err != nil {
 		t.Errorf("an old outcome is used: %v", err)
 	}
@@ -362,4 +365,23 @@ func TestStopDoesNotWaitForLongPolls(t *testing.T) {
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("the stop took %v", took)
 	}
+}
+
+// TestServeEndsAlthoughAPartHangs: a part that never stops does not keep the process.
+func TestServeEndsAlthoughAPartHangs(t *testing.T) {
+	o := options(vfs.NewMem(0))
+	o.Config.ShutdownTimeout = 100 * time.Millisecond
+	b, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hang := make(chan struct{})
+	b.onStop("hanging part", func(context.Context) error { <-hang; return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.run(ctx, io.Discard); err == nil || !strings.Contains(err.Error(), "did not stop") {
+		t.Errorf("ended with %v", err)
+	}
+	close(hang)
+	_ = b.Stop(context.Background()) // joins the stop that was left behind; its deadline is over
 }

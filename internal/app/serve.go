@@ -33,10 +33,8 @@ func (b *Broker) run(ctx context.Context, out io.Writer) error {
 	case cause = <-b.Fatal():
 		b.log.Error("stopping: the broker cannot go on", "err", cause)
 	}
-	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.o.Config.ShutdownTimeout)
-	defer cancel()
 	begin := time.Now()
-	stopErr := b.Stop(stopCtx)
+	stopErr := b.stopInTime(ctx)
 	if cause != nil {
 		return fmt.Errorf("the broker stopped itself: %w", cause)
 	}
@@ -45,6 +43,24 @@ func (b *Broker) run(ctx context.Context, out io.Writer) error {
 	}
 	b.log.Info("stopped", "took", time.Since(begin).Round(time.Millisecond))
 	return nil
+}
+
+// stopInTime is Stop with the configured deadline. What does not end even when cut
+// off (a disk that hangs) is left behind a quarter of that later: the process ends.
+func (b *Broker) stopInTime(ctx context.Context) error {
+	limit := b.o.Config.ShutdownTimeout
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- b.Stop(stopCtx) }()
+	last := time.NewTimer(limit + limit/4)
+	defer last.Stop()
+	select {
+	case err := <-stopped:
+		return err
+	case <-last.C:
+		return fmt.Errorf("the broker did not stop within %v", limit+limit/4)
+	}
 }
 
 // startBlock is what a person sees once the broker serves.
