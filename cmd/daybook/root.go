@@ -19,6 +19,7 @@ var commands = []func(*cli.Globals) *cobra.Command{
 	newTxn,
 	newBench,
 	newDoctor,
+	newLog,
 	newVersion,
 }
 

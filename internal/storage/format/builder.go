@@ -76,7 +76,8 @@ var zeros [Align]byte
 // Encode brings each partition's entries together (partitions in the order of
 // their first entry), joins entries that continue each other, sets every At for
 // a frame at pos, and gives the buffers to write there. They are valid until the
-// next call. Entries and Length of h are filled in.
+// next call. Entries and Length of h are filled in; a larger Length that h came
+// with stays, and the frame is padded to it.
 func (b *Builder) Encode(h *FrameHeader, pos int64) ([][]byte, error) {
 	b.head = append(b.head[:0], zeros[:FrameHeaderSize]...)
 	b.vecs = append(b.vecs[:0], nil)
@@ -99,7 +100,7 @@ func (b *Builder) Encode(h *FrameHeader, pos int64) ([][]byte, error) {
 			prev = e
 		}
 	}
-	length := Padded(int64(len(b.head)) + b.data)
+	length := max(Padded(int64(len(b.head))+b.data), int64(h.Length))
 	if length > MaxFrame {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrLength, length, MaxFrame)
 	}
@@ -112,8 +113,8 @@ func (b *Builder) Encode(h *FrameHeader, pos int64) ([][]byte, error) {
 			at += int64(len(e.Data))
 		}
 	}
-	if pad := length - int64(len(b.head)) - b.data; pad > 0 {
-		b.vecs = append(b.vecs, zeros[:pad])
+	for pad := length - int64(len(b.head)) - b.data; pad > 0; pad -= Align {
+		b.vecs = append(b.vecs, zeros[:min(pad, Align)])
 	}
 	b.sealHead(h)
 	b.vecs[0] = b.head

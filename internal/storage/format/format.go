@@ -46,7 +46,11 @@ const (
 	ExtData    = ".data"    // a journal file or segment in use
 	ExtSpare   = ".spare"   // a prepared file that holds nothing of worth
 	ExtDamaged = ".damaged" // set aside because part of it cannot be read
+	ExtIndex   = ".index"   // the index of a data file; partlog's
 )
+
+// LockName is the file whose lock says that a process uses the directory.
+const LockName = "LOCK"
 
 // FileName is the base name of a data file: the id in 16 hexadecimal digits, and ext.
 func FileName(id model.FileID, ext string) string { return fmt.Sprintf("%016x%s", uint64(id), ext) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/model"
+	"github.com/daybook-mq/daybook/internal/storage/format"
 	"github.com/daybook-mq/daybook/internal/storage/journal"
 	"github.com/daybook-mq/daybook/internal/storage/partlog/index"
 )
@@ -188,7 +189,7 @@ func (s *Store) adopt(f *sealedFile) error {
 			idx.Add(l.id, b)
 		}
 	}
-	seg := &segment{data: f.content.file, idx: s.files.Add(f.ID, s.path(f.ID, extIndex)), size: f.Bytes, adopted: true}
+	seg := &segment{data: f.content.file, idx: s.files.Add(f.ID, s.path(f.ID, format.ExtIndex)), size: f.Bytes, adopted: true}
 	runs, err := s.writeIndex(&idx, seg)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func (s *Store) rebuildCheckpoint() (checkpoint.State, error) {
 		}
 		// A file's id tells the start that made it.
 		st.Incarnation = max(st.Incarnation, int32(id>>32))
-		indexed[id] = indexed[id] || ext == extIndex
+		indexed[id] = indexed[id] || ext == format.ExtIndex
 	}
 	for _, name := range names {
 		id, ext, ok := format.ParseFileName(name)

@@ -24,7 +24,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := o.FS.MkdirAll(o.Dir); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	lock, err := o.FS.Lock(path.Join(o.Dir, lockName))
+	lock, err := o.FS.Lock(path.Join(o.Dir, format.LockName))
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", o.Dir, err)
 	}

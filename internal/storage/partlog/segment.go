@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// extIndex is the extension of a data file's index.
-	extIndex = ".index"
 	// blockBytes is what small batches are coalesced to; one read brings a block.
 	blockBytes = 128 << 10
 	// frameBytes ends a frame of a segment.
@@ -71,7 +69,7 @@ func spanOf(seg *segment, r index.Run) span {
 // newSegment registers the files of a segment.
 func (s *Store) newSegment(id model.FileID, size int64, adopted bool) *segment {
 	seg := &segment{
-		data: s.files.Add(id, s.path(id, format.ExtData)), idx: s.files.Add(id, s.path(id, extIndex)),
+		data: s.files.Add(id, s.path(id, format.ExtData)), idx: s.files.Add(id, s.path(id, format.ExtIndex)),
 		size: size, adopted: adopted,
 	}
 	return seg
@@ -183,13 +181,13 @@ func (w *segmentWriter) finish() (made, error) {
 
 // abort removes what was written so far.
 func (w *segmentWriter) abort() error {
-	return errors.Join(w.w.Abort(), removeIfThere(w.s.fs, w.s.path(w.id, extIndex)))
+	return errors.Join(w.w.Abort(), removeIfThere(w.s.fs, w.s.path(w.id, format.ExtIndex)))
 }
 
 // writeIndex writes a segment's index, replacing one that is there.
 func (s *Store) writeIndex(b *index.Builder, seg *segment) ([]index.Run, error) {
 	buf, sum := b.Encode(seg.id(), seg.size)
-	name := s.path(seg.id(), extIndex)
+	name := s.path(seg.id(), format.ExtIndex)
 	if err := removeIfThere(s.fs, name); err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func (s *Store) scanSegment(seg *segment, f func(*format.Item)) error {
 			}
 			return nil
 		}
-		if errors.Is(err, io.EOF) || err == nil && frame.Flags&format.FlagLast != 0 {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -137,6 +137,9 @@ func (s *Store) scanSegment(seg *segment, f func(*format.Item)) error {
 			if frame.Items[i].Kind == storage.EntryBatches {
 				f(&frame.Items[i])
 			}
+		}
+		if frame.Flags&format.FlagLast != 0 {
+			return nil
 		}
 	}
 }
@@ -151,7 +154,7 @@ func (s *Store) removeStrays() error {
 	removed := 0
 	for _, name := range names {
 		id, ext, ok := format.ParseFileName(name)
-		if !ok || s.segments[id] != nil || (ext != extIndex && ext != format.ExtData) {
+		if !ok || s.segments[id] != nil || (ext != format.ExtIndex && ext != format.ExtData) {
 			continue
 		}
 		name = path.Join(s.dir, name)

@@ -49,9 +49,6 @@ type Store struct {
 	keeper keeper
 }
 
-// lockName is the file whose lock says that the directory is in use.
-const lockName = "LOCK"
-
 // Log gives the log of a partition, new and empty if there is none.
 func (s *Store) Log(id model.PartitionID) *Log {
 	if l := s.known(id); l != nil {
