@@ -109,6 +109,30 @@ func TestEveryBitOfAFrameCounts(t *testing.T) {
 	}
 }
 
+func TestFixBit(t *testing.T) {
+	want := sample(t)
+	b := slices.Clone(want)
+	for i := range b {
+		for bit := range 8 {
+			b[i] ^= 1 << bit
+			if at, ok := FixBit(b); !ok || at != i || !bytes.Equal(b, want) {
+				t.Fatalf("bit %d of byte %d: found at %d (%v)", bit, i, at, ok)
+			}
+		}
+	}
+	if at, ok := FixBit(b); ok {
+		t.Fatalf("a right frame is changed at %d", at)
+	}
+	b[700], b[900] = b[700]^1, b[900]^1
+	damaged := slices.Clone(b)
+	if at, ok := FixBit(b); ok || !bytes.Equal(b, damaged) {
+		t.Fatalf("two flipped bits are taken for one at %d", at)
+	}
+	if _, ok := FixBit(b[:40]); ok {
+		t.Fatal("a piece of a frame is mended")
+	}
+}
+
 func TestEveryBitOfAFileHeaderCounts(t *testing.T) {
 	want := FileHeader{Version: Version, Kind: KindSegment, ID: 1 << 60, FirstLSN: 77, Incarnation: 5}
 	b := want.Encode()

@@ -54,6 +54,9 @@ const (
 
 // key tells findings of two looks apart.
 func (f *Finding) key() string {
+	if f.Kind == KindMissing {
+		return f.Kind + f.What
+	}
 	return fmt.Sprintf("%s %s %d %d %v", f.Kind, f.File, f.Pos, f.FirstLSN, f.Partitions)
 }
 

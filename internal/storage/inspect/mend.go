@@ -21,11 +21,12 @@ type mender struct {
 	c      *scan
 	header bool
 	runs   []*Finding
+	fixed  map[*badRun][]byte  // the whole run, where flipping one bit back makes it right
 	fill   map[*badRun][]*hole // offsets whose loss the run explains
 }
 
-func newMender(d *Dir, c *scan, r *Report, runs []*Finding, header bool) *mender {
-	m := &mender{d: d, c: c, header: header, runs: runs, fill: make(map[*badRun][]*hole)}
+func newMender(d *Dir, c *scan, r *Report, runs []*Finding, header bool) (*mender, error) {
+	m := &mender{d: d, c: c, header: header, runs: runs, fixed: make(map[*badRun][]byte), fill: make(map[*badRun][]*hole)}
 	for i := range r.Findings {
 		h := r.Findings[i].hole
 		if h == nil {
@@ -35,7 +36,44 @@ func newMender(d *Dir, c *scan, r *Report, runs []*Finding, header bool) *mender
 			m.fill[run] = append(m.fill[run], h)
 		}
 	}
-	return m
+	from, err := d.fs.Open(path.Join(d.path, c.file.Name))
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	for _, f := range runs {
+		if b := fixBit(from, c, f); b != nil {
+			m.fixed[f.run] = b
+		}
+	}
+	return m, nil
+}
+
+// fixBit gives the bytes of a run that is one frame with one flipped bit, right
+// again; nil if it is not that, or if the frame's batches say that it is not right.
+func fixBit(from vfs.File, c *scan, f *Finding) []byte {
+	n := f.End - f.Pos
+	if f.FirstLSN != f.LastLSN || n > format.MaxFrame {
+		return nil
+	}
+	b := make([]byte, n)
+	if _, err := from.ReadAt(b, f.Pos); err != nil && !errors.Is(err, io.EOF) {
+		return nil
+	}
+	var frame format.Frame
+	if _, ok := format.FixBit(b); !ok || frame.Decode(b, f.Pos) != nil || frame.LSN != f.FirstLSN || frame.File != c.file.ID {
+		return nil
+	}
+	if f.run.next != 0 && int64(frame.Length) != n {
+		return nil
+	}
+	for i := range frame.Items {
+		it := &frame.Items[i]
+		if len(salvage(it.Data, it.Base, it.Last)) != len(it.Data) {
+			return nil
+		}
+	}
+	return b[:frame.Length]
 }
 
 // explain finds the bad run that may have held the hole's offsets: the first that
@@ -81,7 +119,9 @@ func (m *mender) describe() string {
 	}
 	for _, f := range m.runs {
 		s := fmt.Sprintf("bytes %d to %d: ", f.Pos, f.End)
-		if f.run.complete {
+		if m.fixed[f.run] != nil {
+			s += "flip the one bit back that is wrong; nothing is lost"
+		} else if f.run.complete {
 			s += "keep the batches that can be read, pass over the rest"
 		} else {
 			s += fmt.Sprintf("fill LSN %d to %d", f.FirstLSN, f.LastLSN)
@@ -161,6 +201,10 @@ func (m *mender) writeHeader(to vfs.File) error {
 // mend fills one bad run.
 func (m *mender) mend(from, to vfs.File, f *Finding) error {
 	run, end := f.run, format.Padded(f.End)
+	if b := m.fixed[run]; b != nil {
+		_, err := to.WriteAt(b, run.pos)
+		return err
+	}
 	entries, err := m.entries(from, run)
 	if err != nil {
 		return err
@@ -224,19 +268,32 @@ func (m *mender) entries(from vfs.File, run *badRun) ([]storage.Entry, error) {
 	return all, nil
 }
 
-// salvage gives the batches in data that are whole and in their place.
+// salvage gives the batches in data that are whole and in their place. Their
+// checksum does not cover the leader epoch: one that is neither the epoch of the
+// batch before nor of the one behind is not believed.
 func salvage(data []byte, base, last model.Offset) []byte {
-	var kept []byte
-	for rest, next := data, base; len(rest) > 0; {
+	var all []model.Batch
+	for rest := data; len(rest) > 0; {
 		b, after, err := model.NextBatch(rest)
 		if err != nil {
-			return kept // where the next batch starts cannot be told
+			break // where the next batch starts cannot be told
 		}
-		if b.Magic() == 2 && b.ValidCRC() && b.BaseOffset() >= next && b.LastOffset() <= last {
-			kept = append(kept, b...)
-			next = b.LastOffset() + 1
+		all, rest = append(all, b), after
+	}
+	var kept []byte
+	next := base
+	for i, b := range all {
+		if b.Magic() != 2 || !b.ValidCRC() || b.BaseOffset() < next || b.LastOffset() > last {
+			continue
 		}
-		rest = after
+		alone := len(all) == 1
+		likeBefore := i > 0 && all[i-1].LeaderEpoch() == b.LeaderEpoch()
+		likeBehind := i+1 < len(all) && all[i+1].LeaderEpoch() == b.LeaderEpoch()
+		if !alone && !likeBefore && !likeBehind {
+			continue
+		}
+		kept = append(kept, b...)
+		next = b.LastOffset() + 1
 	}
 	return kept
 }

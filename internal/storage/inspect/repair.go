@@ -203,7 +203,10 @@ func (p *plan) heal(c *scan, r *Report) error {
 	if len(runs) == 0 && !header {
 		return nil
 	}
-	m := newMender(p.d, c, r, runs, header)
+	m, err := newMender(p.d, c, r, runs, header)
+	if err != nil {
+		return err
+	}
 	kept := p.freeName(strings.TrimSuffix(c.file.Name, format.ExtData) + format.ExtDamaged)
 	p.actions = append(p.actions, Action{c.file.Name, m.describe(), kept})
 	if !p.dryRun {

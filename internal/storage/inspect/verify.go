@@ -238,7 +238,7 @@ func (d *Dir) judgeJournal(r *Report, c, next *scan, expect, promised model.LSN)
 	first := f.FirstLSN
 	if f.header != nil {
 		first = expect
-		if promised >= max(expect, c.first) {
+		if promised >= max(expect, 1) {
 			r.Findings = append(r.Findings, headerFinding(f))
 		}
 	}

@@ -112,7 +112,7 @@ func flipOnce(t *testing.T, fs *vfs.Mem, o Options, logs []*modelLog, name strin
 			damaged++
 		}
 	}
-	_, noIndex := fs.Size(strings.TrimSuffix(name, format.ExtData) + extIndex)
+	_, noIndex := fs.Size(strings.TrimSuffix(name, format.ExtData) + format.ExtIndex)
 	journal := path.Ext(name) == format.ExtData && noIndex != nil // a lost frame may hold several logs
 	if damaged > 1 && !journal || damaged > 0 && said.Load() == 0 {
 		t.Errorf("%s at %d: %d logs are hit, %d things were said", name, pos, damaged, said.Load())
