@@ -53,6 +53,34 @@ backlog() { # producing does not slow down on top of a long log
   run topic create backlog -p 16
   for _ in 1 2 3 4; do run bench produce --topic backlog --records 2000000 --size 1000; done
 }
+share() { # share groups beside Kafka's own, and with keys kept in order: three rounds, then medians
+  local load=(--records "${SHARE_RECORDS:-100000}" --size 1000 --partitions 1) kafka=$work/kafka
+  : >"$work/shares"
+  trap 'stop; test/compat/kafka stop "$kafka" >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
+  for _ in 1 2 3; do
+    start
+    rate daybook "${load[@]}"
+    rate unordered "${load[@]}" --keys 10000
+    rate key-order "${load[@]}" --keys 10000 --key-order
+    stop
+    DAYBOOK_BOOTSTRAP=$(test/compat/kafka start "$kafka")
+    rate kafka "${load[@]}"
+    test/compat/kafka stop "$kafka"
+    rm -rf "$kafka"
+  done
+  awk '{ v[$1] = v[$1] " " $2 }
+    function median(name,  a, t) { split(v[name], a, " "); if (a[1]+0 > a[2]+0) { t = a[1]; a[1] = a[2]; a[2] = t }
+      return a[3]+0 < a[1]+0 ? a[1]+0 : a[3]+0 > a[2]+0 ? a[2]+0 : a[3]+0 }
+    END { for (n in v) print n ": median " median(n) " records/s of" v[n]
+      printf "daybook / kafka: %.2f\nkey-order / unordered: %.2f\n", median("daybook") / median("kafka"), median("key-order") / median("unordered") }' "$work/shares"
+}
+rate() { # rate NAME ARGS...: one run of bench share, its rate noted
+  local name=$1 got
+  shift
+  echo "\$ daybook bench share --members 8 $* # $name; load $(cut -d' ' -f1 /proc/loadavg)"
+  got=$("$bin" bench share --members 8 "$@" -o json | sed -n 's/.*"records_per_second": \([0-9]*\).*/\1/p')
+  echo "$name $got" | tee -a "$work/shares"
+}
 
 for name in "${@:-produce amplification partitions latency connections readback backlog}"; do # the default is one word of many
   for one in $name; do echo "== $one"; "$one"; done
