@@ -56,7 +56,7 @@ backlog() { # producing does not slow down on top of a long log
 share() { # share groups beside Kafka's own, and with keys kept in order: three rounds, then medians
   local load=(--records "${SHARE_RECORDS:-100000}" --size 1000 --partitions 1) kafka=$work/kafka
   : >"$work/shares"
-  trap 'stop; test/compat/kafka stop "$kafka" >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
+  trap 'stop; test/compat/kafka stop "$work/kafka" >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
   for _ in 1 2 3; do
     start
     rate daybook "${load[@]}"
