@@ -28,6 +28,11 @@ func (b *Broker) inspect(ctx context.Context, page string) (any, error) {
 	switch kind {
 	case "journal":
 		return b.store.Stats(), nil
+	case "clients":
+		if b.kafka != nil {
+			return b.kafka.Clients(), nil
+		}
+		return nil, notFound("the Kafka front is off; its clients")
 	case "partition":
 		return b.inspectPartition(rest)
 	case "group":
@@ -40,7 +45,7 @@ func (b *Broker) inspect(ctx context.Context, page string) (any, error) {
 	}
 	return nil, &model.Error{
 		Class: model.ClassNotFound, Object: page,
-		Detail: "no such page; there are journal, partition/{topic}/{n}, group/{id}, ledger/{share group}, pprof/",
+		Detail: "no such page; there are journal, clients, partition/{topic}/{n}, group/{id}, ledger/{share group}, pprof/",
 	}
 }
 

@@ -31,7 +31,7 @@ var brokerDefinitions = func() map[string]*Definition {
 		{Key: "transaction.max.timeout.ms", Type: Int, Default: "900000", Min: 1, Max: maxInt, Doc: "The longest transaction timeout that a producer may ask for, in milliseconds."},
 		{Key: "transactional.id.expiration.ms", Type: Int, Default: week, Min: 1, Max: maxInt, Doc: "How long an idle transactional id is remembered, in milliseconds."},
 		{Key: "producer.id.expiration.ms", Type: Int, Default: day, Min: 1, Max: maxInt, Doc: "How long a partition remembers an idle producer's sequences, in milliseconds."},
-		{Key: "connections.max.idle.ms", Type: Long, Default: "600000", Doc: "An idle connection is closed after this many milliseconds."},
+		{Key: "connections.max.idle.ms", Type: Long, Default: "600000", ReadOnly: true, Doc: "An idle connection is closed after this many milliseconds."},
 		{Key: "max.incremental.fetch.session.cache.slots", Type: Int, Default: "1000", Max: maxInt, ReadOnly: true, Doc: "The largest number of incremental fetch sessions."},
 		{Key: "socket.request.max.bytes", Type: Int, Default: "104857600", Min: 1, Max: maxInt, ReadOnly: true, Doc: "The largest request, in bytes."},
 		{Key: "log.cleaner.enable", Type: Boolean, Default: "true", ReadOnly: true, Doc: "Compacted topics are compacted."},

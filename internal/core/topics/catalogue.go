@@ -210,7 +210,7 @@ func (c *Catalogue) reserve(s Spec, validateOnly bool) (rec topicRecord, cfg Con
 	if !validateOnly {
 		c.pending[s.Name] = n
 	}
-	rec = topicRecord{s.Name, n, s.Internal || isInternal(s.Name), c.o.Now().UnixMilli(), configs}
+	rec = topicRecord{s.Name, n, s.Internal, c.o.Now().UnixMilli(), configs}
 	return rec, c.settings.effective(configs), nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/core/partition"
@@ -177,11 +176,6 @@ func (c *Catalogue) SettingMillis(key string) time.Duration {
 
 func unknownTopic(name string) error {
 	return model.Err(model.ClassNotFound, fmt.Sprintf("topic %q does not exist; create it, or list the topics that do", name))
-}
-
-// isInternal reports the names that Kafka's clients know as internal.
-func isInternal(name string) bool {
-	return strings.HasPrefix(name, "__")
 }
 
 // DescribeOverrides lists every setting as a topic with these overrides has it.

@@ -5,6 +5,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -56,10 +57,6 @@ type Server struct {
 	advertisePort int32
 }
 
-// fetchSessionSlots is how many incremental fetch sessions there may be
-// (max.incremental.fetch.session.cache.slots).
-const fetchSessionSlots = 1000
-
 // New makes the front; it starts nothing.
 func New(o Options) (*Server, error) {
 	if o.Cluster == nil {
@@ -81,24 +78,29 @@ func New(o Options) (*Server, error) {
 			return nil, fmt.Errorf("advertised address %q is not host:port", o.Advertise)
 		}
 	}
+	slots := 0
 	if o.Topics != nil {
 		s.quotas = quota.NewLimiter(o.Topics.Quotas, o.Now)
+		slots = int(o.Topics.SettingInt("max.incremental.fetch.session.cache.slots"))
+		o.Conn.IdleTimeout = cmp.Or(o.Conn.IdleTimeout, o.Topics.SettingMillis("connections.max.idle.ms"))
+		o.Conn.MaxFrame = cmp.Or(o.Conn.MaxFrame, int(o.Topics.SettingInt("socket.request.max.bytes")))
+		o.Conn.Throttle = s.throttle
 	}
 	s.feat = s.features()
 	table, err := conn.NewTable(s.apis()...)
 	if err != nil {
 		return nil, err
 	}
-	s.sessions = session.NewCache(fetchSessionSlots, o.Now)
-	if o.Topics != nil {
-		o.Conn.Throttle = s.throttle
-	}
+	s.sessions = session.NewCache(slots, o.Now)
 	s.net = conn.NewServer(o.Conn, table)
 	return s, nil
 }
 
 // Serve accepts connections from l until Close; then it returns net.ErrClosed.
 func (s *Server) Serve(l net.Listener) error { return s.net.Serve(l) }
+
+// Clients lists the open connections.
+func (s *Server) Clients() []conn.Client { return s.net.Clients() }
 
 // Close stops listening, lets requests that were begun end until ctx is done,
 // and returns when all goroutines have ended.

@@ -28,10 +28,12 @@ type Conn struct {
 	// length of a frame: most requests come whole with it, in one system call.
 	headBuf   [headSize]byte
 	ahead     []byte // a part of headBuf
-	software  software
 	principal string
 	onClose   map[any]func()
 
+	opened    time.Time                // immutable
+	software  atomic.Pointer[software] // nil until the client has said it
+	requests  atomic.Int64
 	evicted   atomic.Bool  // the frame being read was given up
 	stopped   atomic.Bool  // no further frame is read
 	muteUntil atomic.Int64 // no request is served before this time, in Unix nanoseconds
@@ -41,7 +43,7 @@ type Conn struct {
 type software struct{ name, version string }
 
 func newConn(s *Server, nc net.Conn) *Conn {
-	c := &Conn{srv: s, nc: nc, principal: anonymous}
+	c := &Conn{srv: s, nc: nc, principal: anonymous, opened: time.Now()}
 	c.replies.init(c)
 	return c
 }
@@ -56,7 +58,7 @@ func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 func (c *Conn) Principal() string { return c.principal }
 
 // SetSoftware notes what the client calls itself.
-func (c *Conn) SetSoftware(name, version string) { c.software = software{name, version} }
+func (c *Conn) SetSoftware(name, version string) { c.software.Store(&software{name, version}) }
 
 // OnClose makes f run when the connection has ended; a later f for the same key
 // takes its place. It is for handlers that run one at a time (Handle).
@@ -99,6 +101,7 @@ func (c *Conn) loop() error {
 			f.release()
 			return nil
 		}
+		c.requests.Add(1)
 		c.srv.stats.BytesIn.Add(int64(len(f.data)) + 4)
 		if err := c.dispatch(f); err != nil {
 			return err
@@ -224,8 +227,13 @@ func (c *Conn) waitMuted() bool {
 	}
 }
 
+// setReadDeadline bounds the wait for the next bytes; below 0 there is no bound.
 func (c *Conn) setReadDeadline(d time.Duration) {
-	_ = c.nc.SetReadDeadline(time.Now().Add(d))
+	var at time.Time
+	if d >= 0 {
+		at = time.Now().Add(d)
+	}
+	_ = c.nc.SetReadDeadline(at)
 	if c.stopped.Load() {
 		_ = c.nc.SetReadDeadline(time.Unix(1, 0))
 	}

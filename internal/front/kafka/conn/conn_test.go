@@ -199,6 +199,16 @@ func TestIdleConnectionEnds(t *testing.T) {
 	})
 }
 
+func TestIdleConnectionMayStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Options{IdleTimeout: -1})
+		c := f.dial()
+		time.Sleep(24 * time.Hour)
+		c.send(metadataRequest())
+		c.receive()
+	})
+}
+
 func TestHalfAFrameEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Options{FrameTimeout: 5 * time.Second})

@@ -35,7 +35,8 @@ type Options struct {
 	// MaxPipelined bounds the pipelined requests of one connection that have no
 	// answer yet (64).
 	MaxPipelined int
-	// IdleTimeout ends connections without requests (connections.max.idle.ms; 10 min).
+	// IdleTimeout ends connections without requests (connections.max.idle.ms;
+	// 10 min; below 0, never).
 	IdleTimeout time.Duration
 	// FrameTimeout is how long a begun request may take to send its next part (30 s).
 	FrameTimeout time.Duration

@@ -1,6 +1,8 @@
 package conn
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/daybook-mq/daybook/internal/obs"
@@ -39,4 +41,32 @@ func (t *Table) Keys() []int16 {
 		keys[i] = a.Key
 	}
 	return keys
+}
+
+// Client is one connection as the debug page shows it.
+type Client struct {
+	Address  string
+	Dialled  string
+	Software string `json:",omitempty"` // name and version, once the client has said it
+	Seconds  int64  // since it was accepted
+	Requests int64
+}
+
+// Clients lists the open connections, the oldest first.
+func (s *Server) Clients() []Client {
+	s.mu.Lock()
+	conns := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	slices.SortFunc(conns, func(a, b *Conn) int { return a.opened.Compare(b.opened) })
+	out := make([]Client, len(conns))
+	for i, c := range conns {
+		out[i] = Client{
+			Address: c.nc.RemoteAddr().String(), Dialled: c.nc.LocalAddr().String(),
+			Seconds: int64(time.Since(c.opened).Seconds()), Requests: c.requests.Load(),
+		}
+		if w := c.software.Load(); w != nil {
+			out[i].Software = w.name + " " + w.version
+		}
+	}
+	return out
 }
