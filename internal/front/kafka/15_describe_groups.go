@@ -32,7 +32,7 @@ func (s *Server) describeGroups(_ context.Context, r *conn.Request, in *kmsg.Des
 			out.State = classic.Dead.String()
 		case why == refusal.GroupNotFound:
 			out.State = classic.Dead.String()
-			out.ErrorCode, out.ErrorMessage = codes.GroupIDNotFound, codes.ReasonText(why)
+			out.ErrorCode, out.ErrorMessage = codes.GroupIDNotFound, codes.GroupText(id, why)
 		case why != refusal.None:
 			out.ErrorCode, out.ErrorMessage = codes.ForReason(why), codes.ReasonText(why)
 		default:

@@ -29,7 +29,7 @@ func (s *Server) consumerGroupDescribe(_ context.Context, _ *conn.Request, in *k
 		}
 		d, topics, why := s.opts.Groups.DescribeConsumer(id)
 		if why != refusal.None {
-			out.ErrorCode, out.ErrorMessage = codes.ForReason(why), codes.ReasonText(why)
+			out.ErrorCode, out.ErrorMessage = codes.ForReason(why), codes.GroupText(id, why)
 			resp.Groups = append(resp.Groups, out)
 			continue
 		}

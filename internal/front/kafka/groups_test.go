@@ -5,6 +5,7 @@ import (
 	"net"
 	"reflect"
 	"sort"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,6 +117,9 @@ func TestUnknownGroups(t *testing.T) {
 		}
 		if d.ErrorCode != want || d.State != "Dead" {
 			t.Errorf("describe v%d: %+v", v, d)
+		}
+		if v >= 6 && (d.ErrorMessage == nil || !strings.Contains(*d.ErrorMessage, "nope")) {
+			t.Errorf("describe v%d does not name the group: %+v", v, d)
 		}
 	}
 	del := kmsg.NewPtrDeleteGroupsRequest()

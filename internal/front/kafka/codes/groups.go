@@ -50,3 +50,13 @@ func ReasonText(r refusal.Reason) *string {
 	s := r.Error()
 	return &s
 }
+
+// GroupText is ReasonText for a request about several groups: it names the one that
+// does not exist, since tools print the text alone.
+func GroupText(group string, r refusal.Reason) *string {
+	if r != refusal.GroupNotFound {
+		return ReasonText(r)
+	}
+	s := "Group " + group + " not found: it has neither members nor offsets."
+	return &s
+}
