@@ -123,6 +123,12 @@ func places(t *testing.T, mem *vfs.Mem) (all []place) {
 func change(t *testing.T, mem *vfs.Mem, name string, pos, n int64, edit func([]byte)) *vfs.Mem {
 	t.Helper()
 	c := mem.Crash(1)
+	changeIn(t, c, name, pos, n, edit)
+	return c
+}
+
+func changeIn(t *testing.T, c *vfs.Mem, name string, pos, n int64, edit func([]byte)) {
+	t.Helper()
 	f, err := c.OpenRW(name)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +141,6 @@ func change(t *testing.T, mem *vfs.Mem, name string, pos, n int64, edit func([]b
 	if _, err := f.WriteAt(b, pos); err != nil {
 		t.Fatal(err)
 	}
-	return c
 }
 
 func TestEveryFlippedByteIsFound(t *testing.T) {
