@@ -147,6 +147,21 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
+// TestNothingTakenNothingCommitted: records that wait in our own buffer when the
+// output breaks are not committed.
+func TestNothingTakenNothingCommitted(t *testing.T) {
+	addr := daybooktest.Start(t).Addr()
+	must0(t, daybook(t, addr, lines(10, "%d"), "produce", "work", "--create"))
+	g := testGlobals()
+	g.Bootstrap, g.Out, g.Err = addr, &brokenPipe{}, io.Discard
+	if c := run(t.Context(), g, []string{"consume", "work", "--group", "g"}); c != 1 {
+		t.Errorf("exit code %d, want 1", c)
+	}
+	if r := must0(t, daybook(t, addr, "", "consume", "work", "--group", "g")); r.out != lines(10, "%d") {
+		t.Errorf("the group goes on with %q", r.out)
+	}
+}
+
 // TestProduceOverRestart: a broker that dies and comes back costs nothing: each
 // line is there once.
 func TestProduceOverRestart(t *testing.T) {

@@ -70,3 +70,48 @@ func TestTransactions(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestAbortedRecordsAreNoLag: a long aborted transaction in front of a group is
+// passed over, by reading and in the lag.
+func TestAbortedRecordsAreNoLag(t *testing.T) {
+	addr := daybooktest.Start(t).Addr()
+	must0(t, daybook(t, addr, "a\n", "produce", "work", "--create"))
+	if r := must0(t, daybook(t, addr, "", "consume", "work", "--group", "g")); r.out != "a\n" {
+		t.Fatalf("%q", r.out)
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.TransactionalID("x"), kgo.DefaultProduceTopic("work"),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerBatchMaxBytes(20<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	for range 30 { // 300 KB in batches of 20: more than one fetch of the look ahead
+		if err := cl.ProduceSync(t.Context(), kgo.SliceRecord(make([]byte, 10_000))).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cl.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+	lag := func(want string) {
+		t.Helper()
+		if r := must0(t, daybook(t, addr, "", "group", "lag", "g", "-o", "json")); !strings.Contains(r.out, `"lag_messages": `+want+",") {
+			t.Errorf("want a lag of %s in:\n%s", want, r.out)
+		}
+	}
+	lag("0")
+	if r := must0(t, daybook(t, addr, "", "consume", "work", "--from", "1")); r.out != "" {
+		t.Errorf("aborted records are printed: %d bytes", len(r.out))
+	}
+	must0(t, daybook(t, addr, "b\n", "produce", "work"))
+	lag("1")
+	if r := must0(t, daybook(t, addr, "", "consume", "work", "--from", "1")); r.out != "b\n" {
+		t.Errorf("%d bytes: want b", len(r.out))
+	}
+	if r := must0(t, daybook(t, addr, "", "consume", "work", "--group", "g")); r.out != "b\n" {
+		t.Errorf("the group reads %d bytes: want b", len(r.out))
+	}
+}
