@@ -49,12 +49,13 @@ func (s *Store) checkpointRound(ctx context.Context) error {
 	if err := s.journal.Barrier(ctx); err != nil {
 		return err
 	}
-	if err := checkpoint.Write(s.fs, s.dir, st); err != nil {
+	if err := s.writeCheckpoint(st); err != nil {
 		return err
 	}
 	s.stats.checkpoints.Add(1)
 	k.seq, k.checkpoint, k.dirty, k.adopted = st.Seq, s.o.Clock(), false, 0
 	s.giveUp(dead)
+	s.keepReserve()
 	return nil
 }
 

@@ -32,8 +32,9 @@ type keeper struct {
 	sealed []*sealedFile // in LSN order
 	doomed []func() error
 
-	garbage atomic.Bool // a segment is referred to no more
-	sweep   atomic.Bool // retention is asked for
+	unsettled atomic.Int64 // bytes of sealed files
+	garbage   atomic.Bool  // a segment is referred to no more
+	sweep     atomic.Bool  // retention is asked for
 
 	// round is held during one round of work; its fields are the round's.
 	round      sync.Mutex
@@ -61,6 +62,7 @@ func (s *Store) sealed(f journal.Sealed) {
 	k.mu.Lock()
 	k.sealed = append(k.sealed, &sealedFile{Sealed: f, content: jf, at: s.o.Clock()})
 	k.mu.Unlock()
+	k.unsettled.Add(f.Bytes)
 	k.signal()
 }
 
@@ -217,6 +219,7 @@ func (s *Store) settledOne(f *sealedFile, adopted bool) {
 	k.mu.Lock()
 	k.sealed = k.sealed[1:]
 	k.mu.Unlock()
+	k.unsettled.Add(-f.Bytes)
 	s.mu.Lock()
 	delete(s.journalFiles, f.ID)
 	s.mu.Unlock()
@@ -249,6 +252,9 @@ func (s *Store) removeDoomed() error {
 	var err error
 	for _, remove := range doomed {
 		err = errors.Join(err, remove())
+	}
+	if len(doomed) > 0 {
+		s.journal.CheckSpace()
 	}
 	return err
 }

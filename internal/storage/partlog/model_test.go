@@ -177,7 +177,12 @@ func appendGroup(t *testing.T, rng *rand.Rand, s *Store, logs []*modelLog, maxPa
 	}
 	await(t, func(done func(error)) error {
 		g.Done = func(_ model.LSN, err error) { done(err) }
-		return s.Append(g)
+		err := s.Append(g)
+		for model.ClassOf(err) == model.ClassOverloaded {
+			work(t, s)
+			err = s.Append(g)
+		}
+		return err
 	})
 }
 

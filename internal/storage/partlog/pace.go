@@ -3,6 +3,8 @@ package partlog
 import (
 	"context"
 	"time"
+
+	"github.com/daybook-mq/daybook/internal/model"
 )
 
 const (
@@ -55,10 +57,17 @@ func (s *Store) yield(ctx context.Context, bytes int, settling bool) error {
 	return ctx.Err()
 }
 
-// behind reports that more of the journal waits to be settled than should.
-func (s *Store) behind() bool {
-	k := &s.keeper
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return int64(len(k.sealed))*s.o.JournalFileSize > s.o.JournalCap/2
+// behind reports that more of the journal waits to be settled than should: the
+// background work then takes what it needs.
+func (s *Store) behind() bool { return s.keeper.unsettled.Load() > s.o.JournalCap/2 }
+
+// overloadedAt is how many times JournalCap may wait before appends are refused.
+const overloadedAt = 4
+
+var errOverloaded = model.Err(model.ClassOverloaded,
+	"the disk does not keep up: too much of the journal waits to be moved to segments; retry more slowly")
+
+// overloaded reports that the journal cannot be let grow any further.
+func (s *Store) overloaded() bool {
+	return s.keeper.unsettled.Load() > overloadedAt*max(s.o.JournalCap, s.o.JournalFileSize)
 }

@@ -53,16 +53,29 @@ func (l *Log) readSome(c *cutter) error {
 		return nil
 	}
 	blocks, err := p.list(l.store.blocks)
+	if err == nil && len(blocks) == 0 {
+		err = model.Err(model.ClassCorrupt, "the index ends too early")
+	}
 	if err != nil {
 		return l.damaged(newDamaged(p.seg.idx.Path(), &Damaged{First: p.base, Last: p.last, Where: "index", Cause: err}), c.chunk.Next)
 	}
-	err = eachBlock(p.file, blocks, func() int { return c.budget - c.chunk.Bytes }, func(b index.Block, data []byte) (bool, error) {
+	recent := &l.store.recent
+	take := func(b index.Block, data []byte) (more bool, err error) {
 		if err := c.add(data, b.Base, b.Last); err != nil {
 			return false, damagedBlock(p.file, b, err)
 		}
+		if c.full && c.chunk.Next <= b.Last {
+			recent.Put(p.file, b.Pos, data)
+		}
 		return !c.full && c.chunk.Next < c.end, nil
-	})
-	return l.damaged(err, c.chunk.Next)
+	}
+	if data := recent.Get(p.file, blocks[0].Pos); data != nil {
+		more, err := take(blocks[0], data)
+		if blocks = blocks[1:]; err != nil || !more || len(blocks) == 0 {
+			return err
+		}
+	}
+	return l.damaged(eachBlock(p.file, blocks, func() int { return c.budget - c.chunk.Bytes }, take), c.chunk.Next)
 }
 
 // place is where batches can be had: memory, extents of one journal file, or a

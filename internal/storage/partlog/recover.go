@@ -53,7 +53,7 @@ func (s *Store) recover(ctx context.Context) error {
 	s.incarnation, s.keeper.seq, s.keeper.from, s.keeper.checkpoint = st.Incarnation, st.Seq, st.From, start
 	// The ids of new files carry the incarnation: it must be durable before one
 	// is made.
-	if err := checkpoint.Write(s.fs, s.dir, st); err != nil {
+	if err := s.writeCheckpoint(st); err != nil {
 		return err
 	}
 	if err := s.loadSegments(st); err != nil {
@@ -61,7 +61,7 @@ func (s *Store) recover(ctx context.Context) error {
 	}
 	s.journal, err = journal.Open(ctx, journal.Options{
 		FS: s.fs, Dir: s.dir, FileSize: s.o.JournalFileSize, Sync: s.o.Sync,
-		NextFileID: s.newFileID, OnSeal: s.sealed, OnFatal: s.o.OnFatal, OnSpace: s.o.OnSpace,
+		NextFileID: s.newFileID, OnSeal: s.sealed, OnFatal: s.o.OnFatal, OnSpace: s.onSpace,
 		Adopted: func(id model.FileID) bool { return s.segments[id] != nil },
 		Settled: func(model.LSN, model.LSN) bool { return s.rebuilt }, // what is missing was given back
 		Limits:  s.o.Limits, Incarnation: uint64(s.incarnation), Logger: s.log,
@@ -72,6 +72,7 @@ func (s *Store) recover(ctx context.Context) error {
 	if err := s.finishLogs(ctx, st); err != nil {
 		return errors.Join(err, s.journal.Close())
 	}
+	s.keepReserve()
 	s.log.Info("store is open", "dir", s.dir, "incarnation", s.incarnation,
 		"partitions", len(s.logs), "segments", len(s.segments), "took", s.o.Clock().Sub(start))
 	return nil

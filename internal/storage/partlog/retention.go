@@ -81,6 +81,14 @@ func (s *Store) Sweep() {
 	s.keeper.signal()
 }
 
+// onSpace is told by the journal that the disk's free space crossed a limit.
+func (s *Store) onSpace(state journal.SpaceState) {
+	if state != journal.SpaceOK {
+		s.Sweep()
+	}
+	s.o.OnSpace(state)
+}
+
 // retain moves the starts of logs past what their policies let go of. The moves
 // are durable before anything is deleted: a start never goes back.
 func (s *Store) retain(ctx context.Context) error {

@@ -20,8 +20,11 @@ type counters struct {
 	compactions  atomic.Int64
 	compactedOut atomic.Int64 // records that compaction removed
 	checkpoints  atomic.Int64
-	expiredLogs  atomic.Int64
-	workErrors   atomic.Int64
+
+	checkpointSize atomic.Int64 // of the last one, in bytes
+
+	expiredLogs atomic.Int64
+	workErrors  atomic.Int64
 
 	spansChanged atomic.Bool // since the keeper last looked for merges
 }

@@ -33,6 +33,7 @@ type Store struct {
 	journal     *journal.Journal
 	files       *datafile.Set
 	blocks      *datafile.Blocks
+	recent      datafile.Recent
 
 	nextFile atomic.Uint32
 	stats    counters
@@ -84,7 +85,12 @@ func (s *Store) all() []*Log {
 
 // Append puts a group in line (storage.WAL.Append). When the group is durable the
 // logs of its entries are extended first (so that reads see them), then Done runs.
+// Besides the journal's reasons it refuses with ClassOverloaded when the background
+// work is very far behind.
 func (s *Store) Append(g *storage.Group) error {
+	if !g.Essential && s.overloaded() {
+		return errOverloaded
+	}
 	p := &pending{store: s, group: g, done: g.Done}
 	p.logs, p.crcs = p.one.logs[:0], p.one.crcs[:0]
 	for i := range g.Entries {

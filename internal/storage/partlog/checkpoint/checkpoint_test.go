@@ -59,7 +59,7 @@ func TestTwins(t *testing.T) {
 	}
 	write := func(seq uint64) {
 		t.Helper()
-		if err := Write(fs, "d", sample(seq)); err != nil {
+		if _, err := Write(fs, "d", sample(seq)); err != nil {
 			t.Fatal(err)
 		}
 	}

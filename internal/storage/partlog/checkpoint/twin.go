@@ -29,30 +29,32 @@ var ErrNone = errors.New("no checkpoint")
 // Write replaces both twins. Each step leaves at least one whole, and nothing may
 // be deleted on the strength of s before Write has returned nil. The content of
 // the files in dir that s lists must be durable; their names are made so here.
-func Write(fsys vfs.FS, dir string, s State) error {
+// It gives the size of one twin in bytes.
+func Write(fsys vfs.FS, dir string, s State) (size int64, err error) {
 	buf := Encode(s)
-	if len(buf) > maxSize {
-		return model.Err(model.ClassTooLarge, fmt.Sprintf("checkpoint of %d bytes is over the limit of %d", len(buf), maxSize))
+	size = int64(len(buf))
+	if size > maxSize {
+		return size, model.Err(model.ClassTooLarge, fmt.Sprintf("checkpoint of %d bytes is over the limit of %d", len(buf), maxSize))
 	}
 	for _, name := range Names {
 		if err := writeNew(fsys, path.Join(dir, name)+tmpSuffix, buf); err != nil {
-			return fmt.Errorf("checkpoint: %w", err)
+			return size, fmt.Errorf("checkpoint: %w", err)
 		}
 	}
 	// The names of the files that s lists must not be lost while s is kept.
 	if err := fsys.SyncDir(dir); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return size, fmt.Errorf("checkpoint: %w", err)
 	}
 	for _, name := range Names {
 		name = path.Join(dir, name)
 		if err := fsys.Rename(name+tmpSuffix, name); err != nil {
-			return fmt.Errorf("checkpoint: %w", err)
+			return size, fmt.Errorf("checkpoint: %w", err)
 		}
 	}
 	if err := fsys.SyncDir(dir); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return size, fmt.Errorf("checkpoint: %w", err)
 	}
-	return nil
+	return size, nil
 }
 
 func writeNew(fsys vfs.FS, name string, buf []byte) (err error) {
