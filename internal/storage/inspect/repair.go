@@ -176,7 +176,8 @@ func (p *plan) healCheckpoint() error {
 	if p.dryRun {
 		return nil
 	}
-	return checkpoint.Write(p.d.fs, p.d.path, p.d.check)
+	_, err := checkpoint.Write(p.d.fs, p.d.path, p.d.check)
+	return err
 }
 
 func ignoreEOF(err error) error {
