@@ -3,25 +3,11 @@
 package sim
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/daybook-mq/daybook/test/sim/history"
+	"github.com/daybook-mq/daybook/test/sim/mutant"
 )
-
-// mutation takes one guard out of the broker.
-type mutation struct {
-	name  string
-	edits []edit
-	want  []history.Kind // one of these must be found
-}
-
-// edit replaces text that occurs once in a file.
-type edit struct{ file, old, new string }
 
 const (
 	producersFile = "internal/core/partition/producers.go"
@@ -31,22 +17,22 @@ const (
 	commitFile    = "internal/storage/journal/commit.go"
 )
 
-var mutations = []mutation{
-	{"sequence check off", []edit{
-		{producersFile, "w.firstSeq == first && w.lastSeq == last {", "w.firstSeq == first && w.lastSeq == last && false {"},
-		{producersFile, "case !followsSequence(p.lastSeq(), first):", "case false:"},
-	}, []history.Kind{history.Duplicate, history.ProducerOrder}},
-	{"last stable offset off", []edit{
-		{txnsFile, "		lso = min(lso, t.open[0].first)", "		lso = min(lso, hwm)"},
-	}, []history.Kind{history.AbortedRead, history.DirtyRead}},
-	{"epoch check off", []edit{
-		{producersFile, "if p != nil && b.ProducerEpoch() < p.epoch {", "if false {"},
-		{machineFile, "	case t.Epoch != epoch:\n", "	case false:\n"},
-		{machineFile, "	if t.Epoch != c.Epoch {\n", "	if false {\n"},
-		{machineFile, "if t.Epoch != c.Epoch || t.State.Preparing() {", "if false {"},
-	}, []history.Kind{history.LostWrite, history.TornTxn, history.ProcessedTwo, history.LostOffset}},
-	{"marker written before offsets", []edit{
-		{finishFile, "	markers := c.resolve(prep, prep.Parts)\n", `	markers := c.resolve(prep, prep.Parts)
+var mutations = []mutant.Mutation{
+	{Name: "sequence check off", Edits: []mutant.Edit{
+		{File: producersFile, Old: "w.firstSeq == first && w.lastSeq == last {", New: "w.firstSeq == first && w.lastSeq == last && false {"},
+		{File: producersFile, Old: "case !followsSequence(p.lastSeq(), first):", New: "case false:"},
+	}, Want: kinds(history.Duplicate, history.ProducerOrder)},
+	{Name: "last stable offset off", Edits: []mutant.Edit{
+		{File: txnsFile, Old: "		lso = min(lso, t.open[0].first)", New: "		lso = min(lso, hwm)"},
+	}, Want: kinds(history.AbortedRead, history.DirtyRead)},
+	{Name: "epoch check off", Edits: []mutant.Edit{
+		{File: producersFile, Old: "if p != nil && b.ProducerEpoch() < p.epoch {", New: "if false {"},
+		{File: machineFile, Old: "	case t.Epoch != epoch:\n", New: "	case false:\n"},
+		{File: machineFile, Old: "	if t.Epoch != c.Epoch {\n", New: "	if false {\n"},
+		{File: machineFile, Old: "if t.Epoch != c.Epoch || t.State.Preparing() {", New: "if false {"},
+	}, Want: kinds(history.LostWrite, history.TornTxn, history.ProcessedTwo, history.LostOffset)},
+	{Name: "marker written before offsets", Edits: []mutant.Edit{
+		{File: finishFile, Old: "	markers := c.resolve(prep, prep.Parts)\n", New: `	markers := c.resolve(prep, prep.Parts)
 	var early []marker
 	for _, m := range markers {
 		if m.ended.Topic != "__consumer_offsets" {
@@ -57,75 +43,22 @@ var mutations = []mutation{
 		<-t.done
 	}
 `},
-	}, []history.Kind{history.ProcessedTwo, history.NotProcessed, history.TornTxn, history.Resurrected}},
-	{"fsync off", []edit{
-		{commitFile, "	if err := c.cur.f.SyncData(); err != nil {\n", "	if err := error(nil); err != nil {\n"},
-	}, []history.Kind{history.LostWrite, history.LostOffset, history.TwoValues}},
+	}, Want: kinds(history.ProcessedTwo, history.NotProcessed, history.TornTxn, history.Resurrected)},
+	{Name: "fsync off", Edits: []mutant.Edit{
+		{File: commitFile, Old: "	if err := c.cur.f.SyncData(); err != nil {\n", New: "	if err := error(nil); err != nil {\n"},
+	}, Want: kinds(history.LostWrite, history.LostOffset, history.TwoValues)},
 }
 
-// TestMutations builds the simulator with each guard taken out, and wants it to
-// find that. Nothing in the tree is changed: the compiler gets an overlay.
+func kinds(ks ...history.Kind) (names []string) {
+	for _, k := range ks {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// TestMutations wants the simulator to find each guard that is missing.
 func TestMutations(t *testing.T) {
 	for _, m := range mutations {
-		t.Run(m.name, func(t *testing.T) {
-			bin := filepath.Join(t.TempDir(), "sim.test")
-			build := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay(t, m.edits), "-c", "-o", bin, ".")
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			out, err := exec.CommandContext(t.Context(), bin, "-test.run", "^TestHistories$", "-test.timeout", "5m", "-rounds", "100").CombinedOutput()
-			if err == nil {
-				t.Fatal("100 rounds found nothing")
-			}
-			for _, k := range m.want {
-				if strings.Contains(string(out), string(k)+": ") {
-					t.Logf("found: %s", k)
-					return
-				}
-			}
-			t.Fatalf("it failed for another reason than %q:\n%s", m.want, out)
-		})
+		t.Run(m.Name, func(t *testing.T) { m.Run(t, "TestHistories", "100") })
 	}
-}
-
-// overlay writes the edited files and the list of them that the compiler reads.
-func overlay(t *testing.T, edits []edit) string {
-	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := map[string]string{}
-	for _, e := range edits {
-		path := filepath.Join(root, e.file)
-		if text[path] == "" {
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text[path] = string(raw)
-		}
-		if n := strings.Count(text[path], e.old); n != 1 {
-			t.Fatalf("%s has %q %d times", e.file, e.old, n)
-		}
-		text[path] = strings.Replace(text[path], e.old, e.new, 1)
-	}
-	dir := t.TempDir()
-	replace := map[string]string{}
-	for path, s := range text {
-		to := filepath.Join(dir, strings.ReplaceAll(filepath.Base(path), ".go", "_mutant.go"))
-		if err := os.WriteFile(to, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		replace[path] = to
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(to, list, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return to
 }

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -189,17 +190,18 @@ type consumer struct {
 	w       *world
 	name    string
 	cl      *kgo.Client
-	refused bool // some acknowledgement was not confirmed; under w.mu
+	refused *atomic.Bool // some acknowledgement of this life was not confirmed
 }
 
 func (w *world) newMember(name string) *consumer {
-	m := &consumer{w: w, name: name}
+	m := &consumer{w: w, name: name, refused: new(atomic.Bool)}
+	refused := m.refused // not m's, which abandon overwrites
 	m.cl = w.client(kgo.ConsumeTopics(topic), kgo.ShareGroup(group), kgo.ShareMaxRecords(20), kgo.ShareMaxRecordsStrict(),
 		kgo.ShareAckCallback(func(_ *kgo.Client, rs kgo.ShareAckResults) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
 			for _, r := range rs {
-				m.refused = m.refused || r.Err != nil
+				if r.Err != nil {
+					refused.Store(true)
+				}
 			}
 		}))
 	return m
@@ -213,9 +215,7 @@ func (m *consumer) work(ctx context.Context, choose func(*Delivery) Verb) (got i
 	cancel()
 	var batch []*Delivery
 	forgot := false
-	m.w.mu.Lock()
-	m.refused = false
-	m.w.mu.Unlock()
+	m.refused.Store(false)
 	fetches.EachRecord(func(r *kgo.Record) {
 		d := &Delivery{Member: m.name, Offset: r.Offset, Count: r.DeliveryCount(), At: now()}
 		m.w.mu.Lock()
@@ -246,7 +246,7 @@ func (m *consumer) work(ctx context.Context, choose func(*Delivery) Verb) (got i
 	err := m.cl.FlushAcks(flush)
 	cancel()
 	m.w.mu.Lock()
-	if err == nil && !m.refused {
+	if err == nil && !m.refused.Load() {
 		for _, d := range batch {
 			if d.Verb != None {
 				d.Confirmed = now()
