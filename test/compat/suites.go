@@ -51,6 +51,12 @@ var suites = []suite{
 		run:    runKafkaGo,
 	},
 	{
+		name:  "shares",
+		shows: "Kafka's share consumer and its tools for share groups",
+		needs: []harness.Part{harness.PartJava},
+		run:   runShares,
+	},
+	{
 		name:  "tools",
 		shows: "Kafka's command line tools",
 		needs: []harness.Part{harness.PartJava},

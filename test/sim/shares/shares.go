@@ -169,6 +169,9 @@ func (w *world) member(name string, rng *rand.Rand) {
 		m := w.newMember(fmt.Sprintf("%s/%d", name, life))
 		for n := 1 + rng.IntN(20); n > 0 && w.ctx.Err() == nil; n-- {
 			m.work(w.ctx, func(*Delivery) Verb {
+				if rng.IntN(30) == 0 {
+					w.pause(rng, time.Second) // work takes time: kills meet records that are held
+				}
 				switch r := rng.IntN(20); {
 				case r < 12:
 					return Accept
