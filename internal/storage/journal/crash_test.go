@@ -132,6 +132,7 @@ func (w *world) life(wrap func(*vfs.Fault)) error {
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
+	defer j.Close() // when a check fails; a second Close does nothing
 	if !w.down() { // else what it did after the crash is in another world
 		if err := check.end(j); err != nil {
 			return err
