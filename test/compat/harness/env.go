@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Env says where things are. Immutable after NewEnv.
@@ -11,11 +12,11 @@ type Env struct {
 	Tree  string // the work tree's root
 	Cache string // downloads and installs, kept between runs
 	Run   string // logs, data and scratch copies of this run; emptied at start
-	CI    bool   // a missing tool is a failure, never a skip
+
+	lock *os.File // held until the process ends
 }
 
-// NewEnv finds the tree from the working directory and empties the run folder. One run at a
-// time may use a cache folder; the lock is held until the process ends.
+// NewEnv finds the tree from the working directory and makes the cache folder.
 func NewEnv(cache string) (*Env, error) {
 	tree, err := findTree()
 	if err != nil {
@@ -31,15 +32,26 @@ func NewEnv(cache string) (*Env, error) {
 	if cache, err = filepath.Abs(cache); err != nil {
 		return nil, err
 	}
-	e := &Env{Tree: tree, Cache: cache, Run: filepath.Join(cache, "run"), CI: os.Getenv("CI") == "true"}
+	e := &Env{Tree: tree, Cache: cache, Run: filepath.Join(cache, "run")}
 	if err := os.MkdirAll(e.Cache, 0o755); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-// Clean empties the run folder.
+// Clean empties the run folder. One run at a time may use a cache folder: the others wait.
 func (e *Env) Clean() error {
+	lock, err := os.OpenFile(filepath.Join(e.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		fmt.Printf("waiting for another run in %s; set DAYBOOK_COMPAT_DIR to run beside it\n", e.Cache)
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+			return err
+		}
+	}
+	e.lock = lock
 	if err := os.RemoveAll(e.Run); err != nil {
 		return err
 	}
