@@ -69,5 +69,5 @@ var errOverloaded = model.Err(model.ClassOverloaded,
 
 // overloaded reports that the journal cannot be let grow any further.
 func (s *Store) overloaded() bool {
-	return s.keeper.unsettled.Load() > overloadedAt*max(s.o.JournalCap, s.o.JournalFileSize)
+	return s.keeper.unsettled.Load() > overloadedAt*max(s.o.JournalCap, 16*s.o.JournalFileSize)
 }
