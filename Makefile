@@ -15,7 +15,7 @@ ROUNDS   ?= 100
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-one check fmt lint race fuzz fuzz-short sim bench compat golden cross clean
+.PHONY: help build run test test-one check fmt lint race fuzz fuzz-short sim mutations bench compat golden cross clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ fuzz: ## fuzz one target for FUZZTIME: TARGET=FuzzFile PKG=./internal/config
 
 sim: ## the seeded simulator: SEED=1 ROUNDS=100
 	$(GO) test -count=1 ./test/sim ./test/sim/shares -args -seed=$(SEED) -rounds=$(ROUNDS)
+
+mutations: ## take each guard out and see the simulator find it
+	$(GO) test -tags mutation -count=1 -timeout 30m -v -run TestMutations ./test/sim
 
 bench: ## benchmarks of the hot paths, against main where a result is kept
 	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./internal/... | tee bench.txt

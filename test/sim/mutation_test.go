@@ -40,14 +40,19 @@ var mutations = []mutant.Mutation{
 		}
 	}
 	if t, _, err := c.submitLocked(s, c.markerItems(s, early), early); err == nil && t != nil {
+		s.mu.Unlock() // a mutex held over a wait would stop the bubble's time
 		<-t.done
+		s.mu.Lock()
 	}
 `},
-	}, Want: kinds(history.ProcessedTwo, history.NotProcessed, history.TornTxn, history.Resurrected)},
+	}, Want: kinds(history.ProcessedTwo, history.NotProcessed, history.TornTxn, history.Resurrected, history.LostWrite)},
 	{Name: "fsync off", Edits: []mutant.Edit{
 		{File: commitFile, Old: "	if err := c.cur.f.SyncData(); err != nil {\n", New: "	if err := error(nil); err != nil {\n"},
-	}, Want: kinds(history.LostWrite, history.LostOffset, history.TwoValues)},
+	}, Want: kinds(history.LostWrite, history.LostOffset, history.TwoValues, damaged)},
 }
+
+// damaged is how a restart names what it misses on the disk.
+const damaged history.Kind = "are damaged on disk (no file holds these offsets)"
 
 func kinds(ks ...history.Kind) (names []string) {
 	for _, k := range ks {
