@@ -133,7 +133,7 @@ func (w *world) life(wrap func(*vfs.Fault)) error {
 		return fmt.Errorf("open: %w", err)
 	}
 	defer j.Close() // when a check fails; a second Close does nothing
-	if !w.down() { // else what it did after the crash is in another world
+	if !w.down() {  // else what it did after the crash is in another world
 		if err := check.end(j); err != nil {
 			return err
 		}
