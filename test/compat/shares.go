@@ -33,7 +33,7 @@ var shareSteps = []toolStep{
 	{name: "share-groups list", class: shareTool, args: boot("--list"), want: []string{`^shares\.java$`}},
 	{name: "share-groups list with states", class: shareTool, args: boot("--list", "--state"), want: []string{`^shares\.java\s+Empty`}},
 	{name: "share-groups describe", class: shareTool, args: boot("--describe", "--group", "shares.java"),
-		want: []string{`shares\.java\s+shares\s+0\s+(\S+\s+)?218\s`}},
+		want: []string{`shares\.java\s+shares\s+0\s+(\S+\s+)?\d+\s+0$`}},
 	{name: "share-groups describe state", class: shareTool, args: boot("--describe", "--state", "--group", "shares.java"),
 		want: []string{`shares\.java\s+\S+:\d+ +\(1\)\s+Empty\s+0`}},
 	{name: "share-groups describe members", class: shareTool, args: boot("--describe", "--members", "--group", "shares.java"),
@@ -88,11 +88,15 @@ func shareClient(ctx context.Context, env *harness.Env, b *harness.Broker, r *ha
 			r.Check("java "+name, nil)
 		} else if rest, ok := strings.CutPrefix(line, "not ok "); ok {
 			checks++
+			if b.Kind == "kafka" && strings.HasPrefix(rest, "dead letters keep headers") {
+				r.Excepted++ // Daybook keeps more
+				return
+			}
 			r.Fail("java %s (log: %s)", rest, cmd.Log)
 		}
 	}
 	err := harness.Run(ctx, cmd)
-	if checks < 6 {
+	if checks < 7 {
 		return fmt.Errorf("only %d checks ran: %w", checks, err)
 	}
 	return nil

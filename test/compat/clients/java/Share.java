@@ -50,6 +50,7 @@ public final class Share {
         s.check("accept", s::accept);
         s.check("release", s::release);
         s.check("reject to the dead letters", s::reject);
+        s.check("dead letters keep headers", s::deadHeaders);
         s.check("renew", s::renew);
         s.check("lock expiry", s::expiry);
         s.check("two members share", s::twoMembers);
@@ -165,6 +166,37 @@ public final class Share {
         try (KafkaShareConsumer<String, String> c = member()) {
             work(c, first, 2, 1, AcknowledgeType.REJECT);
         }
+        List<ConsumerRecord<String, String>> letters = letters();
+        for (int i = 0; i < 2; i++) {
+            ConsumerRecord<String, String> r = letters.get(i);
+            String n = Long.toString(first + i);
+            equal(r.key() + " " + r.value(), "key-" + n + " value-" + n);
+            Map<String, String> headers = headers(r);
+            equal(headers.get("__dlq.errors.topic"), topic);
+            equal(headers.get("__dlq.errors.partition"), "0");
+            equal(headers.get("__dlq.errors.offset"), n);
+            equal(headers.get("__dlq.errors.group"), group);
+            equal(headers.get("__dlq.errors.delivery.count"), "1");
+        }
+    }
+
+    /** The record's own headers are in its dead letter too; Kafka leaves them out. */
+    private void deadHeaders() {
+        for (ConsumerRecord<String, String> r : letters()) {
+            Map<String, String> headers = headers(r);
+            equal(headers.get("own"), headers.get("__dlq.errors.offset"));
+        }
+    }
+
+    private static Map<String, String> headers(ConsumerRecord<String, String> r) {
+        Map<String, String> headers = new HashMap<>();
+        for (Header h : r.headers()) {
+            headers.put(h.key(), new String(h.value()));
+        }
+        return headers;
+    }
+
+    private List<ConsumerRecord<String, String>> letters() {
         List<ConsumerRecord<String, String>> letters = new ArrayList<>();
         try (KafkaConsumer<String, String> c = new KafkaConsumer<>(properties(), new StringDeserializer(), new StringDeserializer())) {
             TopicPartition place = new TopicPartition(dead, 0);
@@ -176,21 +208,7 @@ public final class Share {
             }
         }
         equal(letters.size(), 2);
-        for (int i = 0; i < 2; i++) {
-            ConsumerRecord<String, String> r = letters.get(i);
-            String n = Long.toString(first + i);
-            equal(r.key() + " " + r.value(), "key-" + n + " value-" + n);
-            Map<String, String> headers = new HashMap<>();
-            for (Header h : r.headers()) {
-                headers.put(h.key(), new String(h.value()));
-            }
-            equal(headers.get("own"), n);
-            equal(headers.get("__dlq.errors.topic"), topic);
-            equal(headers.get("__dlq.errors.partition"), "0");
-            equal(headers.get("__dlq.errors.offset"), n);
-            equal(headers.get("__dlq.errors.group"), group);
-            equal(headers.get("__dlq.errors.delivery.count"), "1");
-        }
+        return letters;
     }
 
     /** A renewed lock holds beyond its first end: nobody else gets the record. */
