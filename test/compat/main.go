@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command compat runs other people's Kafka clients, tools and test suites against Daybook,
 // or against a real Kafka to prove the checks themselves. It owns the list of suites and the
 // closing table. Start it with test/compat/run; docs/compat.md says what each suite shows.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 // toolFiles are the files that steps name as DIR/….

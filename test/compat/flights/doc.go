@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package flights sends one million real flight events through the producers of five client
 // libraries and reads them back through consumer groups of five, of three members each, one
 // of which is killed half way. It owns the check of what came out.

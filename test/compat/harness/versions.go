@@ -1,3 +1,5 @@
+//go:build unix
+
 package harness
 
 // The pinned versions of everything that is not pinned by a file of its own
