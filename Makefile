@@ -69,7 +69,7 @@ golden: ## write the golden files and transcripts anew; look at the diff
 
 cross: ## check that every platform builds
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
-		echo "build $$target"; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./... || exit 1; done
+		echo "build $$target"; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./cmd/... ./internal/... ./daybooktest/... || exit 1; done
 
 clean: ## remove what was built
 	rm -rf bin bench.txt
