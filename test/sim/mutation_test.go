@@ -52,7 +52,7 @@ var mutations = []mutant.Mutation{
 }
 
 // damaged is how a restart names what it misses on the disk.
-const damaged history.Kind = "are damaged on disk (no file holds these offsets)"
+const damaged history.Kind = "or see `daybook log repair`"
 
 func kinds(ks ...history.Kind) (names []string) {
 	for _, k := range ks {
