@@ -36,6 +36,10 @@ func Create(fs vfs.FS, path string, h FileHeader) (*Writer, error) {
 // Append writes the entries as one frame and sets their At.
 func (w *Writer) Append(entries []storage.Entry) error { return w.append(entries, 0) }
 
+// SyncData makes what was written so far durable: a large file that is synced now
+// and then does not hold up other files' syncs at its end.
+func (w *Writer) SyncData() error { return w.f.SyncData() }
+
 // Size is the length of the file so far.
 func (w *Writer) Size() int64 { return w.pos }
 

@@ -69,7 +69,7 @@ func (l *Log) readSome(c *cutter) error {
 		}
 		return !c.full && c.chunk.Next < c.end, nil
 	}
-	if data := recent.Get(p.file, blocks[0].Pos); data != nil {
+	if data := recent.Get(p.file, blocks[0].Pos, int(blocks[0].Len)); data != nil {
 		more, err := take(blocks[0], data)
 		if blocks = blocks[1:]; err != nil || !more || len(blocks) == 0 {
 			return err

@@ -20,6 +20,9 @@ const (
 	blockBytes = 128 << 10
 	// frameBytes ends a frame of a segment.
 	frameBytes = 1 << 20
+	// syncBytes is how much of a segment may wait for its sync: a large one at
+	// the end would hold up the journal's.
+	syncBytes = 8 << 20
 )
 
 // segment is a data file with an index, which the journal no longer owns.
@@ -90,6 +93,7 @@ type segmentWriter struct {
 
 	entries []storage.Entry // of the frame that is being gathered
 	bytes   int
+	dirty   int // bytes since the last sync
 	open    []openBlock
 	broken  bool // the next block begins a run
 }
@@ -157,6 +161,12 @@ func (w *segmentWriter) flush() error {
 		w.idx.Add(o.part, o.blk)
 	}
 	w.s.stats.segmentBytes.Add(int64(w.bytes))
+	if w.dirty += w.bytes; w.dirty >= syncBytes {
+		w.dirty = 0
+		if err := w.w.SyncData(); err != nil {
+			return err
+		}
+	}
 	clear(w.entries)
 	w.entries, w.open, w.bytes = w.entries[:0], w.open[:0], 0
 	return nil

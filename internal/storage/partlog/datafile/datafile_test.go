@@ -167,17 +167,20 @@ func TestRecentIsBoundedAndCopies(t *testing.T) {
 	data := bytes.Repeat([]byte{7}, recentLeast)
 	r.Put(f, 0, data)
 	data[0] = 8
-	if got := r.Get(f, 0); got == nil || got[0] != 7 {
+	if got := r.Get(f, 0, recentLeast); got == nil || got[0] != 7 {
 		t.Error("the block is not the one that was put")
 	}
+	if r.Get(f, 0, recentLeast+1) != nil {
+		t.Error("a longer block at the same place is not the one that was put")
+	}
 	r.Put(f, 1, data[:10])
-	if r.Get(f, 1) != nil {
+	if r.Get(f, 1, 10) != nil {
 		t.Error("a small block is kept")
 	}
 	for i := range int64(recentBlocks) {
 		r.Put(f, 10+i, data)
 	}
-	if r.Get(f, 0) != nil || len(r.blocks) != recentBlocks {
+	if r.Get(f, 0, recentLeast) != nil || len(r.blocks) != recentBlocks {
 		t.Errorf("%d blocks are kept", len(r.blocks))
 	}
 }

@@ -26,11 +26,12 @@ type recent struct {
 	data []byte
 }
 
-// Get gives the bytes of the block at pos of f, nil if they are not kept.
-func (r *Recent) Get(f *File, pos int64) []byte {
+// Get gives the bytes of the block of size bytes at pos of f, nil if they are not
+// kept. One block may begin where a shorter one did: adoption joins blocks.
+func (r *Recent) Get(f *File, pos int64, size int) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := slices.IndexFunc(r.blocks, func(b recent) bool { return b.key == blockKey{f, pos} })
+	i := slices.IndexFunc(r.blocks, func(b recent) bool { return b.key == blockKey{f, pos} && len(b.data) == size })
 	if i < 0 {
 		return nil
 	}
@@ -41,7 +42,7 @@ func (r *Recent) Get(f *File, pos int64) []byte {
 
 // Put keeps a copy of a block's bytes, which have been checked.
 func (r *Recent) Put(f *File, pos int64, data []byte) {
-	if len(data) < recentLeast || len(data) > recentMost || r.Get(f, pos) != nil {
+	if len(data) < recentLeast || len(data) > recentMost || r.Get(f, pos, len(data)) != nil {
 		return
 	}
 	data = bytes.Clone(data) // not the larger read that it came with
