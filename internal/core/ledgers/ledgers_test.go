@@ -309,3 +309,28 @@ func FuzzDecodeValue(f *testing.F) {
 		}
 	})
 }
+
+// A delay that cannot be read, or that no time can hold, is none.
+func TestDelayHeader(t *testing.T) {
+	l := looker{delayHeader: "x-delay", now: 1000}
+	for text, want := range map[string]int64{
+		"500": 1400, "50": 0, "": 0, "soon": 0, "-5": 0, "1.5": 0, " 7": 0, "99999999999999999999": 0, "9223372036854775807": 0,
+	} {
+		b := records.NewBuilder(records.Meta{FirstTimestamp: 900, ProducerID: model.NoProducer})
+		b.Add(0, nil, nil, []records.Header{{Key: "x-delay", Value: []byte(text)}})
+		batch, err := b.Build(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = eachRecord(batch, func(o model.Offset, r records.Record) error {
+			c, err := l.candidate(batch, o, r)
+			if c.NotBefore != want {
+				t.Errorf("%q: not before %d, want %d", text, c.NotBefore, want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

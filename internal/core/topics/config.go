@@ -197,10 +197,18 @@ func (s settings) effective(overrides map[string]string) Config {
 // partition gives the part of a configuration that partitions act on.
 func (c Config) partition(producerExpiry time.Duration) partition.Settings {
 	limit := func(d time.Duration) time.Duration { return max(0, d) }
+	// For a log 0 means no limit; a retention of 0 keeps as little as can be.
+	age, size := max(c.RetentionTime, time.Millisecond), max(c.RetentionBytes, 1)
+	if c.RetentionTime == Unlimited {
+		age = 0
+	}
+	if c.RetentionBytes < 0 {
+		size = 0
+	}
 	return partition.Settings{
 		LogAppendTime: c.LogAppendTime, ProducerExpiry: producerExpiry,
 		Log: partlog.Policy{
-			RetentionTime: limit(c.RetentionTime), RetentionBytes: max(0, c.RetentionBytes),
+			RetentionTime: age, RetentionBytes: size,
 			Delete: c.CleanupDelete, Compact: c.CleanupCompact,
 			SegmentBytes: c.SegmentBytes, SegmentTime: limit(c.SegmentTime),
 			// A ratio of 0 asks for compaction as soon as anything is dirty.

@@ -442,7 +442,7 @@ func TestRow28Configs(t *testing.T) {
 		t.Errorf("the topic's max.message.bytes is %s", got)
 	}
 	step("true from 1", topic, "t", "preallocate", change{"preallocate", "true", kmsg.IncrementalAlterConfigOpSet}) // kept, though it does nothing
-	throttle := "leader.replication.throttled.rate" // what kafka-reassign-partitions clears when it is done
+	throttle := "leader.replication.throttled.rate"                                                                 // what kafka-reassign-partitions clears when it is done
 	step("7 from 2", node, "1", throttle, change{throttle, "7", kmsg.IncrementalAlterConfigOpSet})
 	step("9223372036854775807 from 5", node, "1", throttle, change{throttle, "", kmsg.IncrementalAlterConfigOpDelete})
 
