@@ -50,7 +50,7 @@ func (n *node) start() {
 	n.t.Helper()
 	ctx := context.Background()
 	var err error
-	n.store, err = partlog.Open(ctx, partlog.Options{FS: n.fs, Dir: "data", JournalFileSize: 1 << 20})
+	n.store, err = partlog.Open(ctx, partlog.Options{FS: n.fs, Dir: "data", JournalFileSize: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
 	n.must(err)
 	n.cat, err = topics.Open(ctx, topics.Options{Store: n.store, Now: time.Now})
 	n.must(err)

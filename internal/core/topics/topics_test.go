@@ -3,6 +3,7 @@ package topics
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func (n *node) must(err error) {
 func (n *node) start() {
 	n.t.Helper()
 	var err error
-	n.store, err = partlog.Open(context.Background(), partlog.Options{FS: n.fs, Dir: "data", JournalFileSize: 1 << 20})
+	n.store, err = partlog.Open(context.Background(), partlog.Options{FS: n.fs, Dir: "data", JournalFileSize: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
 	n.must(err)
 	n.Catalogue, err = Open(context.Background(), Options{Store: n.store, Now: time.Now, Static: n.static, MaxPartitions: 100})
 	n.must(err)
