@@ -5,13 +5,14 @@ package harness
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
 // Exception is one expected deviation of a suite.
 type Exception struct {
 	Test   string
-	Result string // fail, skip, or out: not run at all
+	Result string // fail, skip, out: not run at all, or flaky: may fail, and passes when run again
 	Reason string
 	met    bool
 }
@@ -19,7 +20,7 @@ type Exception struct {
 // Exceptions by test name. A name with spaces is written with underscores.
 type Exceptions map[string]*Exception
 
-// ReadExceptions reads lines of test name, result (fail, skip or out) and reason. A line that starts with
+// ReadExceptions reads lines of test name, result (fail, skip, out or flaky) and reason. A line that starts with
 // # is a comment. A line without a reason is an error.
 func ReadExceptions(path string) (Exceptions, error) {
 	text, err := os.ReadFile(path)
@@ -35,8 +36,8 @@ func ReadExceptions(path string) (Exceptions, error) {
 			continue
 		}
 		f := strings.Fields(line)
-		if len(f) < 4 || f[1] != "fail" && f[1] != "skip" && f[1] != "out" {
-			return nil, fmt.Errorf("%s:%d: want: test name, fail|skip|out, reason", path, n)
+		if len(f) < 4 || !slices.Contains([]string{"fail", "skip", "out", "flaky"}, f[1]) {
+			return nil, fmt.Errorf("%s:%d: want: test name, fail|skip|out|flaky, reason", path, n)
 		}
 		if list[f[0]] != nil {
 			return nil, fmt.Errorf("%s:%d: %s is listed twice", path, n, f[0])

@@ -59,8 +59,30 @@ func RunGoSuite(ctx context.Context, env *Env, s GoSuite, brokerKind string, r *
 	if len(outcomes) == 0 {
 		return fmt.Errorf("no test ran: %w", runErr)
 	}
-	judge(outcomes, exceptions, brokerKind, r)
+	for _, name := range judge(outcomes, exceptions, brokerKind, r) {
+		if err := s.runAgain(ctx, name, filepath.Join(filepath.Dir(log), "again.json")); err != nil {
+			r.Fail("%s failed, and again when it ran alone: %v", name, err)
+		} else {
+			r.Excepted++
+		}
+	}
 	return nil
+}
+
+// runsAgain is how often a test that is listed as flaky may fail.
+const runsAgain = 2
+
+// runAgain runs one test alone until it passes.
+func (s GoSuite) runAgain(ctx context.Context, name, log string) (err error) {
+	pattern := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
+	args := append([]string{"go", "test", "-json", "-count=1", "-timeout", s.Limit.String()}, s.Flags...)
+	args = append(append(args, "-run", pattern), s.Packages...)
+	for range runsAgain {
+		if err = Run(ctx, Command{Dir: s.Dir, Env: s.Env, Args: args, Log: log}); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // ReplaceInSources replaces a word in every Go file under dir.
@@ -119,8 +141,9 @@ func readOutcomes(path string) (map[string]*outcome, error) {
 }
 
 // judge counts top-level tests. A failure is laid to the innermost tests that failed. The
-// exceptions are Daybook's: another broker may pass what they list.
-func judge(outcomes map[string]*outcome, exceptions Exceptions, brokerKind string, r *Report) {
+// exceptions are Daybook's: another broker may pass what they list. It gives the tests that
+// are listed as flaky and failed: they are to be run again.
+func judge(outcomes map[string]*outcome, exceptions Exceptions, brokerKind string, r *Report) (again []string) {
 	names := make([]string, 0, len(outcomes))
 	for name := range outcomes {
 		names = append(names, name)
@@ -142,6 +165,10 @@ func judge(outcomes map[string]*outcome, exceptions Exceptions, brokerKind strin
 			// Said by the test that failed.
 		case o.result == "fail" && failedBelow(name):
 			// Said by the subtest that failed.
+		case want.Result == "flaky" && o.result == "fail":
+			again = append(again, name)
+		case want.Result == "flaky" && o.result == "pass":
+			// As it should.
 		case excepted && o.result == want.Result:
 			r.Excepted++
 		case excepted && o.result == "pass" && brokerKind != "kafka":
@@ -155,6 +182,7 @@ func judge(outcomes map[string]*outcome, exceptions Exceptions, brokerKind strin
 		}
 	}
 	exceptions.Unused(r)
+	return again
 }
 
 var chatter = regexp.MustCompile(`\[(INFO|DEBUG|WARN)\]|^=== |^\s*$|waitForTopic: found|retrying after`)

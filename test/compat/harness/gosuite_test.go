@@ -35,14 +35,16 @@ func TestJudge(t *testing.T) {
 		list                     string
 		passed, failed, excepted int
 		says                     string
+		again                    string
 	}{
-		"nothing listed":    {"", 1, 3, 0, "TestBad/sub\n    why it failed"},
-		"all listed":        {"TestBad/sub fail for reasons\nTestSkips skip for reasons\nTestCutOff fail it dies", 1, 0, 3, ""},
-		"passes now":        {"TestGood fail for reasons", 0, 4, 0, "TestGood passes now"},
-		"skips, not fails":  {"TestSkips fail for reasons", 1, 3, 0, "TestSkips skips itself"},
-		"fails, not skips":  {"TestBad/sub skip for reasons", 1, 3, 0, "TestBad/sub"},
-		"listed and gone":   {"TestGone fail for reasons", 1, 4, 0, "names TestGone"},
-		"cut off by a dead": {"", 1, 3, 0, "TestCutOff"},
+		"nothing listed":    {"", 1, 3, 0, "TestBad/sub\n    why it failed", ""},
+		"all listed":        {"TestBad/sub fail for reasons\nTestSkips skip for reasons\nTestCutOff fail it dies", 1, 0, 3, "", ""},
+		"passes now":        {"TestGood fail for reasons", 0, 4, 0, "TestGood passes now", ""},
+		"skips, not fails":  {"TestSkips fail for reasons", 1, 3, 0, "TestSkips skips itself", ""},
+		"fails, not skips":  {"TestBad/sub skip for reasons", 1, 3, 0, "TestBad/sub", ""},
+		"listed and gone":   {"TestGone fail for reasons", 1, 4, 0, "names TestGone", ""},
+		"flaky":             {"TestBad/sub flaky for reasons\nTestGood flaky for reasons", 0, 2, 0, "TestCutOff", "TestBad/sub"},
+		"cut off by a dead": {"", 1, 3, 0, "TestCutOff", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")
@@ -58,7 +60,10 @@ func TestJudge(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := new(Report)
-			judge(outcomes, list, "daybook", r)
+			again := judge(outcomes, list, "daybook", r)
+			if strings.Join(again, " ") != tc.again {
+				t.Errorf("to run again: %q, want %q", again, tc.again)
+			}
 			if r.Passed != tc.passed || r.Failed != tc.failed || r.Excepted != tc.excepted {
 				t.Errorf("%d passed, %d failed, %d excepted: %v", r.Passed, r.Failed, r.Excepted, r.Notes)
 			}
