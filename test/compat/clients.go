@@ -39,8 +39,12 @@ func programs(env *harness.Env) []program {
 
 // java runs a class of Kafka's or ours with a small heap.
 func java(env *harness.Env, class string, args ...string) harness.Command {
+	return javaOf(env.ClassPath(), class, args...)
+}
+
+func javaOf(classPath, class string, args ...string) harness.Command {
 	return harness.Command{Args: append([]string{
-		"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", env.ClassPath(),
+		"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classPath,
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", class,
 	}, args...)}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "suites to run, with commas between; empty: all")
+	only := flag.String("only", "", "suites to run, with commas between; empty: all but the long ones")
 	kind := flag.String("broker", "daybook", "daybook, kafka, or HOST:PORT of a broker that runs")
 	list := flag.Bool("list", false, "name the suites")
 	keep := flag.Bool("keep", false, "keep the brokers' data")
@@ -34,7 +34,11 @@ func main() {
 	case err != nil:
 	case *list:
 		for _, s := range suites {
-			fmt.Printf("%-14s %s\n", s.name, s.shows)
+			note := ""
+			if s.long {
+				note = " (long: runs only when named)"
+			}
+			fmt.Printf("%-14s %s%s\n", s.name, s.shows, note)
 		}
 	case *kafka != "":
 		err = harness.KafkaVerb(ctx, env, *kafka, *kafkaDir)
@@ -78,10 +82,15 @@ func runAll(ctx context.Context, env *harness.Env, kind, only string, keep bool)
 }
 
 func choose(only string) ([]suite, error) {
-	if only == "" {
-		return suites, nil
-	}
 	var chosen []suite
+	if only == "" {
+		for _, s := range suites {
+			if !s.long {
+				chosen = append(chosen, s)
+			}
+		}
+		return chosen, nil
+	}
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(suites, func(s suite) bool { return s.name == name })
 		if i < 0 {

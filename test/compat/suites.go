@@ -23,6 +23,7 @@ type suite struct {
 	shows  string
 	needs  []harness.Part
 	broker harness.Options
+	long   bool // runs only when it is named
 	run    func(context.Context, *harness.Env, *harness.Broker, *harness.Report) error
 }
 
@@ -63,6 +64,20 @@ var suites = []suite{
 		shows: "Kafka's command line tools",
 		needs: []harness.Part{harness.PartJava},
 		run:   runTools,
+	},
+	{
+		name:  "streams",
+		shows: "a Kafka Streams word count, exactly once, while it and the broker are killed in turn",
+		needs: []harness.Part{harness.PartJava},
+		long:  true,
+		run:   runStreams,
+	},
+	{
+		name:  "connect",
+		shows: "a file through Kafka Connect and back, over a restart of Connect",
+		needs: []harness.Part{harness.PartConnect},
+		long:  true,
+		run:   runConnect,
 	},
 }
 

@@ -22,6 +22,7 @@ const (
 	PartPython  Part = "python"  // a venv with confluent-kafka, aiokafka, pyarrow
 	PartNode    Part = "node"    // kafkajs and its codecs
 	PartJava    Part = "java"    // Kafka's jars and the compiled Java programs
+	PartConnect Part = "connect" // Kafka Connect with its file connectors
 	PartFranz   Part = "franz"   // the compiled franz-go program
 	PartFlights Part = "flights" // one million flight events as key, tab, value
 	PartKgo     Part = "kgo"     // a scratch copy of the franz-go module
@@ -32,7 +33,7 @@ const (
 func (e *Env) Install(ctx context.Context, p Part) error {
 	steps := map[Part]func(context.Context) error{
 		PartKcat: e.installKcat, PartPython: e.installPython, PartNode: e.installNode,
-		PartJava: e.installJava, PartFranz: e.buildFranz, PartFlights: e.installFlights,
+		PartJava: e.installJava, PartConnect: e.installConnect, PartFranz: e.buildFranz, PartFlights: e.installFlights,
 		PartKgo:     func(ctx context.Context) error { return e.copyModule(ctx, FranzGoModule, FranzGoVersion) },
 		PartKafkaGo: func(ctx context.Context) error { return e.copyModule(ctx, KafkaGoModule, KafkaGoVersion) },
 	}
@@ -114,21 +115,33 @@ func (e *Env) ClassPath() string {
 	return filepath.Join(e.Cache, "java", "lib", "*") + ":" + filepath.Join(e.Cache, "java", "classes")
 }
 
-func (e *Env) installJava(ctx context.Context) error {
+// ConnectClassPath of Kafka Connect, which is of another version than the rest.
+func (e *Env) ConnectClassPath() string { return filepath.Join(e.Cache, "java", "connect", "*") }
+
+func (e *Env) installConnect(ctx context.Context) error {
+	return e.installJars(ctx, filepath.Join(e.Client("java"), "connect", "pom.xml"), filepath.Join(e.Cache, "java", "connect"))
+}
+
+// installJars puts what a pom names, and what that needs, into lib.
+func (e *Env) installJars(ctx context.Context, pom, lib string) error {
 	if err := e.need(ctx, "javac", "openjdk-17-jdk-headless"); err != nil {
 		return err
 	}
 	if err := e.need(ctx, "mvn", "maven"); err != nil {
 		return err
 	}
-	pom := filepath.Join(e.Client("java"), "pom.xml")
-	lib := filepath.Join(e.Cache, "java", "lib")
-	if err := e.once(lib, func() error {
+	return e.once(lib, func() error {
 		return Run(ctx, Command{Log: e.setupLog("java"), Args: []string{
 			"mvn", "-q", "-B", "-f", pom,
 			"dependency:copy-dependencies", "-DoutputDirectory=" + lib,
 		}})
-	}, pom); err != nil {
+	}, pom)
+}
+
+func (e *Env) installJava(ctx context.Context) error {
+	pom := filepath.Join(e.Client("java"), "pom.xml")
+	lib := filepath.Join(e.Cache, "java", "lib")
+	if err := e.installJars(ctx, pom, lib); err != nil {
 		return err
 	}
 	sources, err := filepath.Glob(filepath.Join(e.Client("java"), "*.java"))
