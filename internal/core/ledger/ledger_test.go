@@ -214,6 +214,9 @@ func TestAccountingHoldsUnderRandomUse(t *testing.T) {
 				w.settle(m, rng)
 			case r < 90:
 				w.now += int64(rng.IntN(12))
+				if rng.IntN(8) == 0 {
+					w.now = max(0, w.now-int64(rng.IntN(60))) // somebody set the clock
+				}
 				w.tick()
 			case r < 94:
 				for o := range w.st {
