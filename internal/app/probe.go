@@ -8,12 +8,13 @@ import (
 
 	"github.com/daybook-mq/daybook/internal/core/partition"
 	"github.com/daybook-mq/daybook/internal/core/statelog"
+	"github.com/daybook-mq/daybook/internal/core/topics"
 	"github.com/daybook-mq/daybook/internal/model"
 )
 
-// probeID is the partition that readiness writes to. The catalogue does not keep
-// it, so each start begins with an empty one.
-var probeID = model.PartitionID{Topic: model.TopicID([]byte("daybook-probe\x00\x00\x00"))}
+// probeID is the partition that readiness writes to: one of the broker's own, beside
+// the catalogue, which keeps it over restarts. It is cut to its newest records.
+var probeID = model.PartitionID{Topic: topics.CatalogueID, Index: 2}
 
 // Bounds of the probe: how long an outcome is good for, so that asking often costs
 // nothing, and how many records are kept.

@@ -141,16 +141,25 @@ func tooLong(first, last span, p Policy) bool {
 	return limit > 0 && last.maxTs-first.maxTs > int64(limit/time.Millisecond)
 }
 
+// deadRoom is how much room a segment must waste, beside what its index ever knew,
+// to be written anew: data that was dropped before its file was adopted.
+const deadRoom = 1 << 20
+
+// mostlyDead reports that less than half of the segment is in use.
+func (s *segment) mostlyDead() bool {
+	live := s.live.Load()
+	return live > 0 && (live < s.bytes/2 || live < s.size/2 && s.size-live > deadRoom)
+}
+
 // mostlyDead picks what is left in segments of which less than half is in use.
 func (s *Store) mostlyDead(logs []*Log) []series {
 	picked := make(map[*segment]bool)
 	var total int64
 	s.mu.RLock()
 	for _, seg := range s.segments {
-		live := seg.live.Load()
-		if live > 0 && live < seg.bytes/2 && total < s.o.mixedBytes() {
+		if seg.mostlyDead() && total < s.o.mixedBytes() {
 			picked[seg] = true
-			total += live
+			total += seg.live.Load()
 		}
 	}
 	s.mu.RUnlock()

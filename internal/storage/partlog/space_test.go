@@ -166,3 +166,40 @@ func TestOverloaded(t *testing.T) {
 	}
 	eventually(t, "an append once the work is done", func() bool { return tryPut(s, p, plain(1, 10, 1, 1)) == nil })
 }
+
+// What was dropped before its journal file was adopted wastes no room for ever: the
+// file is written anew without it.
+func TestDroppedBeforeAdoptionGivesItsRoomBack(t *testing.T) {
+	fs, clock := vfs.NewMem(0), newFakeClock()
+	o := testOptions(fs)
+	o.Clock, o.JournalFileSize = clock.now, 4<<20
+	s := open(t, o)
+	defer closeStore(t, s)
+	keep, gone, next := part(1, 0), part(2, 0), part(3, 0)
+	put(t, s, keep, plain(1, 100, 1, 1))
+	for i := range 60 {
+		put(t, s, gone, plain(1, 50_000, byte(i), 1))
+	}
+	dropped := make(chan error, 1)
+	if err := s.Log(gone).Drop(func(err error) { dropped <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-dropped; err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		put(t, s, next, plain(1, 50_000, byte(i), 1))
+	}
+	clock.advance(time.Hour)
+	work(t, s)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.segments) == 0 {
+		t.Fatal("nothing was settled")
+	}
+	for _, seg := range s.segments {
+		if seg.mostlyDead() {
+			t.Errorf("file %v has %d bytes, of which %d are in use", seg.id(), seg.size, seg.live.Load())
+		}
+	}
+}
