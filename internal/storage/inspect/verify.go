@@ -191,12 +191,18 @@ func (d *Dir) judgeSegment(r *Report, c *scan) {
 		first, last := c.lostFrames(run)
 		r.Findings = append(r.Findings, frameFinding(c, run, first, last))
 	}
-	if !c.finished && len(c.bad) == 0 {
+	if !c.finished && len(c.bad) == 0 && !c.endedByCrash() {
 		// Nothing is wrong up to the end, but the end is not the one written.
 		run := badRun{pos: c.end, end: max(c.file.want, c.end+format.Align), err: errCutOff, after: c.last}
 		c.bad = append(c.bad, run)
 		r.Findings = append(r.Findings, frameFinding(c, &c.bad[0], c.last+1, c.last+1))
 	}
+}
+
+// endedByCrash reports that the file is a journal file which a crash ended before its
+// last frame was written, and which was adopted so: it has its whole length.
+func (c *scan) endedByCrash() bool {
+	return c.file.Role == RoleAdopted && c.file.want > 0 && c.file.Size >= c.file.want
 }
 
 // lostFrames gives the LSNs that a bad run of a segment held. Where neither the
