@@ -95,7 +95,7 @@ func (s *Store) Append(g *storage.Group) error {
 	p.logs, p.crcs = p.one.logs[:0], p.one.crcs[:0]
 	for i := range g.Entries {
 		e := &g.Entries[i]
-		p.logs = append(p.logs, s.Log(e.Part))
+		p.logs = append(p.logs, s.logFor(e))
 		p.crcs = append(p.crcs, crc32.Checksum(e.Data, model.Castagnoli))
 	}
 	g.Done = p.finish
@@ -104,6 +104,15 @@ func (s *Store) Append(g *storage.Group) error {
 		return err
 	}
 	return nil
+}
+
+// logFor is the log of an entry; nil for a trim or drop of a log that is not there
+// any more, which retention may ask for when it crosses a drop.
+func (s *Store) logFor(e *storage.Entry) *Log {
+	if e.Kind == storage.EntryBatches {
+		return s.Log(e.Part)
+	}
+	return s.known(e.Part)
 }
 
 // pending is a group on its way through the journal.
@@ -131,6 +140,9 @@ func (p *pending) finish(lsn model.LSN, err error) {
 
 // apply makes a durable entry part of its log.
 func (s *Store) apply(l *Log, e *storage.Entry, crc uint32) {
+	if l == nil {
+		return
+	}
 	switch e.Kind {
 	case storage.EntryTrim:
 		if notify := l.trim(e.Base); notify != nil {

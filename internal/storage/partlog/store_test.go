@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/daybook-mq/daybook/internal/model"
+	"github.com/daybook-mq/daybook/internal/storage"
 	"github.com/daybook-mq/daybook/internal/storage/vfs"
 )
 
@@ -91,5 +92,30 @@ func TestReadBounds(t *testing.T) {
 		if _, err := l.Read(ctx, from, 100, 1, true); model.ClassOf(err) != model.ClassOutOfRange {
 			t.Errorf("read at %d: %v", from, err)
 		}
+	}
+}
+
+// A trim that crosses a drop, as retention's may, does not bring the log back.
+func TestATrimAfterADropMakesNoLog(t *testing.T) {
+	fs := vfs.NewMem(0)
+	o := testOptions(fs)
+	s := open(t, o)
+	p := part(1, 0)
+	put(t, s, p, plain(1, 100, 1, 1))
+	await(t, s.Log(p).Drop)
+	await(t, func(done func(error)) error {
+		return s.Append(&storage.Group{
+			Entries: []storage.Entry{{Kind: storage.EntryTrim, Part: p, Base: 1, Last: 1, MaxTimestamp: -1}},
+			Done:    func(_ model.LSN, err error) { done(err) },
+		})
+	})
+	if l := s.known(p); l != nil {
+		t.Errorf("the log is back, from %d to %d", l.Start(), l.End())
+	}
+	closeStore(t, s)
+	s = open(t, o)
+	defer closeStore(t, s)
+	if l := s.known(p); l != nil {
+		t.Errorf("after a restart the log is back, from %d to %d", l.Start(), l.End())
 	}
 }
